@@ -8,6 +8,7 @@ import tempfile
 import rig
 
 DIST = os.path.join(rig.ROOT, "ui", "dist")
+SERVICES, INTERVAL_S = 1000, 15
 
 
 def weight_kb():
@@ -37,7 +38,28 @@ def flame(program, rounds):
         return rig.run(program, folder, rounds)
 
 
+def overview(program, rounds):
+    """1,000 services and a day at the usual interval; writing it takes some minutes."""
+    with tempfile.TemporaryDirectory(prefix="sonde-bench-") as folder:
+        return rig.run(program, folder, rounds, SERVICES, INTERVAL_S)
+
+
+def measure_overview(bench):
+    cost = overview(bench.program("ui_overview"), 2 * bench.rounds + 1)
+    ms = {key: cost[key]["cpu_us"] / 1e3 for key in ("whole", "refresh", "services")}
+    size = f"{SERVICES:,} services over 24 h"
+    bench.section(f"/api/overview with {size}", ["response", "CPU", "compressed"],
+                  [["all of it", f"{ms['whole']:.1f} ms", f"{cost['whole_bytes'] / 1e3:.0f} kB"],
+                   ["a refresh", f"{ms['refresh']:.1f} ms", f"{cost['refresh_bytes'] / 1e3:.1f} kB"],
+                   ["/api/services, from points", f"{ms['services']:.0f} ms", "-"],
+                   ["ratio", f"{ms['services'] / ms['whole']:.0f}", "-"]])
+    bench.at_most(f"/api/overview of {size}", ms["whole"], 50, "ms of CPU")
+    bench.at_most(f"a refresh of {size}", ms["refresh"], 5, "ms of CPU")
+    bench.at_most(f"a refresh of {size}", cost["refresh_bytes"] / 1e3, 10, "kB")
+
+
 def measure(bench):
+    measure_overview(bench)
     page = browser()
     nodes = f"{page['nodes']:,} nodes"
 

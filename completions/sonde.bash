@@ -133,7 +133,7 @@ _sonde()
 	mutex) words="$report $waits --force-mutex" ;;
 	java) words="$report -d --duration --data-dir --async-profiler --flight-recorder" ;;
 	diff | show | jfr) words="$report" ;;
-	services) words="$stored --json -h --help" ;;
+	services) words="-a --all -n --lines --names $stored --json -h --help" ;;
 	query) words="$report $stored --baseline --label" ;;
 	store) words="--data-dir --json -h --help" ;;
 	version) words="-h --help" ;;

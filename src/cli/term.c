@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #define TERM_DEFAULT_WIDTH 80
+#define TERM_DEFAULT_HEIGHT 24
 #define TERM_BAR_CELLS 30
 
 size_t term_width(int fd)
@@ -22,6 +23,17 @@ size_t term_width(int fd)
 	if (ioctl(fd, TIOCGWINSZ, &ws) < 0 || ws.ws_col == 0)
 		return TERM_DEFAULT_WIDTH;
 	return ws.ws_col;
+}
+
+size_t term_height(int fd)
+{
+	struct winsize ws;
+
+	if (!isatty(fd))
+		return 0;
+	if (ioctl(fd, TIOCGWINSZ, &ws) < 0 || ws.ws_row == 0)
+		return TERM_DEFAULT_HEIGHT;
+	return ws.ws_row;
 }
 
 bool term_is_screen(int fd)

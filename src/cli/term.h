@@ -12,6 +12,8 @@
 
 /* Columns of the terminal behind fd; 0 if it is not a terminal: do not truncate anything. */
 size_t term_width(int fd);
+/* Likewise its lines. */
+size_t term_height(int fd);
 /* A terminal with cursor control: TERM is set and not "dumb". */
 bool term_is_screen(int fd);
 /* The same, and NO_COLOR unset or empty. */

@@ -115,6 +115,15 @@ void query_covered_fill(const struct query_covered *c, const char *type, double 
 			points[i] = 0;
 }
 
+double query_covered_ns(const struct query_covered *c, const char *type, size_t i)
+{
+	size_t source = source_of(type);
+
+	return c->covered[source] && i < c->n && !isnan(c->covered[source][i])
+		       ? c->covered[source][i]
+		       : 0;
+}
+
 bool query_covered_is_spread(const struct query_covered *c, const char *type, size_t i)
 {
 	size_t source = source_of(type);

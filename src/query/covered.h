@@ -29,5 +29,7 @@ void query_covered_release(struct query_covered *covered);
 
 /* Puts 0 for what is known to be none. Types that are not sampled stay as they are. */
 void query_covered_fill(const struct query_covered *covered, const char *type, double *points);
+/* For how much of it the type was sampled; 0: it was not. */
+double query_covered_ns(const struct query_covered *covered, const char *type, size_t i);
 /* Whether the point of a delta type, or a part of it, is spread. */
 bool query_covered_is_spread(const struct query_covered *covered, const char *type, size_t i);

@@ -17,8 +17,10 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "server/api/known.h"
 #include "server/handler.h"
 #include "server/peer.h"
 #include "server/sandbox.h"
@@ -423,6 +425,11 @@ static int start_threads(struct start *start)
 	return start->result;
 }
 
+static uint64_t memory_kib(void)
+{
+	return (uint64_t)MAX(sysconf(_SC_PHYS_PAGES), 0) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
 int server_start(const struct server_config *config, struct agent *agent, struct store *store,
 		 struct server **ret_server, struct err *err)
 {
@@ -446,7 +453,12 @@ int server_start(const struct server_config *config, struct agent *agent, struct
 		.store = store,
 		.interval_ns = config->interval_ns,
 		.started_ns = (int64_t)clock_unix_ns(),
+		.cpus = (unsigned int)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1),
+		.memory_kib = memory_kib(),
+		.known = server_known_new(),
 	};
+	if (!s->serve.context.known)
+		return err_oom(err);
 	r = server_host_parse(config->listen, &s->serve.host, err);
 	if (r == 0)
 		r = listen_on(&s->serve.host, &fd, err);
@@ -477,6 +489,7 @@ void server_stop(struct server *server)
 		MHD_stop_daemon(server->daemon);
 	server_watchdog_stop(server->watchdog);
 	server_gate_release(&server->serve.gate);
+	server_known_free(server->serve.context.known);
 	closep(&server->peers);
 	free(server);
 }

@@ -11,8 +11,8 @@ struct store_ops {
 	int (*maintain)(struct store *, int64_t now_ns, struct err *);
 	void (*close)(struct store *);
 	int (*sum)(struct store *, const struct store_window *, struct store_sum *, struct err *);
-	int (*series)(struct store *, const struct store_window *, int64_t step_ns, double *points,
-		      size_t n_points, struct err *);
+	int (*series)(struct store *, const struct store_window *,
+		      const struct store_series_request *, size_t n, struct err *);
 	int (*streams)(struct store *, int64_t from_ns, int64_t to_ns, struct store_stream **,
 		       size_t *, struct err *);
 	int (*labelsets)(struct store *, const char *service, int64_t from_ns, int64_t to_ns,
@@ -21,6 +21,8 @@ struct store_ops {
 		       struct store_metric_answer *, struct err *);
 	int (*events)(struct store *, const char *service, int64_t from_ns, int64_t to_ns,
 		      struct store_events_answer *, struct err *);
+	int (*overview)(struct store *, const struct store_overview_query *,
+			struct store_overview *, struct err *);
 	void (*status)(struct store *, struct store_status *);
 };
 

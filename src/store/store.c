@@ -51,16 +51,27 @@ int store_sum(struct store *store, const struct store_window *window, struct sto
 	return r < 0 ? r : store->ops->sum(store, window, ret_sum, err);
 }
 
-int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
-		 double *points, size_t n_points, struct err *err)
+int store_series_many(struct store *store, const struct store_window *window,
+		      const struct store_series_request *requests, size_t n, struct err *err)
 {
 	int r = check_window(window->from_ns, window->to_ns, err);
 
-	if (r < 0)
-		return r;
-	if (step_ns <= 0)
-		return err_set(err, -EINVAL, "the step of a series must be positive");
-	return store->ops->series(store, window, step_ns, points, n_points, err);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (requests[i].step_ns <= 0)
+			r = err_set(err, -EINVAL, "the step of a series must be positive");
+	return r < 0 ? r : store->ops->series(store, window, requests, n, err);
+}
+
+int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
+		 double *points, size_t n_points, struct err *err)
+{
+	const struct store_series_request one = {.service = window->service,
+						 .type = window->type,
+						 .step_ns = step_ns,
+						 .points = points,
+						 .n_points = n_points};
+
+	return store_series_many(store, window, &one, 1, err);
 }
 
 int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
@@ -111,6 +122,27 @@ void store_events_answer_release(struct store_events_answer *answer)
 {
 	arena_release(&answer->memory);
 	*answer = (struct store_events_answer){0};
+}
+
+#define MINUTE_NS 60000000000LL
+
+int store_overview(struct store *store, const struct store_overview_query *q,
+		   struct store_overview *ret_overview, struct err *err)
+{
+	int r = check_window(q->from_ns, q->to_ns, err);
+
+	if (r < 0)
+		return r;
+	if (q->step_ns <= 0 || q->from_ns < 0 || q->from_ns % MINUTE_NS || q->to_ns % MINUTE_NS ||
+	    q->step_ns % MINUTE_NS)
+		return err_set(err, -EINVAL, "an overview has steps of whole minutes");
+	return store->ops->overview(store, q, ret_overview, err);
+}
+
+void store_overview_release(struct store_overview *overview)
+{
+	arena_release(&overview->memory);
+	*overview = (struct store_overview){0};
 }
 
 void store_status(struct store *store, struct store_status *ret_status)

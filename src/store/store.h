@@ -109,6 +109,17 @@ int store_sum(struct store *store, const struct store_window *window, struct sto
 int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
 		 double *points, size_t n_points, struct err *err);
 
+/* The same for many streams of a window, which names none: step and points of each are its own. */
+struct store_series_request {
+	const char *service;
+	const char *type;
+	int64_t step_ns;
+	double *points;
+	size_t n_points;
+};
+int store_series_many(struct store *store, const struct store_window *window,
+		      const struct store_series_request *requests, size_t n, struct err *err);
+
 struct store_stream {
 	char service[256];
 	char type[128]; /* family:type:unit */
@@ -120,9 +131,13 @@ struct store_stream {
 int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 		  struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 
-/* All label sets of a service in the window, as flat {key, value} pairs with set boundaries. */
+/*
+ * All label sets of a service in the window, or of all services (NULL), as flat {key, value} pairs
+ * with set boundaries.
+ */
 struct store_labelset {
-	struct label *labels; /* in one allocation with the array */
+	const char *service; /* in one allocation with the array, as are ... */
+	struct label *labels;
 	size_t n_labels;
 	int64_t first_ns;
 	int64_t last_ns;
@@ -203,6 +218,49 @@ struct store_events_answer {
 int store_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
 		 struct store_events_answer *ret_answer, struct err *err);
 void store_events_answer_release(struct store_events_answer *answer);
+
+/* Totals of all services over time, of up to this many types. */
+#define STORE_OVERVIEW_TYPES 4
+#define STORE_OVERVIEW_MAX_TYPES 256U /* that services have */
+
+struct store_overview_query {
+	int64_t from_ns; /* whole minutes, all three */
+	int64_t to_ns;
+	int64_t step_ns;
+	const char *types[STORE_OVERVIEW_TYPES]; /* NULL after the last */
+};
+/* One step of one type: deltas are sums; snapshots are sum / times, summed over processes. */
+struct store_overview_cell {
+	int64_t sum;
+	uint32_t times;	 /* distinct collection times; 0: a gap */
+	uint32_t points; /* one per process and time */
+};
+struct store_overview_service {
+	const char *name;
+	const char *runtime; /* "": not known */
+	const char *parent;
+	bool lived;	    /* a process was seen for a minute or longer, or nobody knows */
+	uint32_t processes; /* in its last minute with data, or its last ten */
+	uint64_t types[STORE_OVERVIEW_MAX_TYPES / 64]; /* bits: those it has in the window */
+	int64_t first_ns;
+	int64_t last_ns;
+	/* By type of the query: the steps, from->to; NULL if it has none. */
+	struct store_overview_cell *cells[STORE_OVERVIEW_TYPES];
+	int64_t last_of_ns[STORE_OVERVIEW_TYPES];
+};
+struct store_overview {
+	struct store_overview_service *services; /* in no order */
+	size_t len;
+	const char **types; /* names, by bit */
+	size_t n_types;
+	size_t n_steps;
+	uint64_t damaged; /* pieces that are lacking */
+	struct arena memory;
+};
+/* Services without data in the window are not among them. -E2BIG: does not fit into memory. */
+int store_overview(struct store *store, const struct store_overview_query *query,
+		   struct store_overview *ret_overview, struct err *err);
+void store_overview_release(struct store_overview *overview);
 
 struct store_status {
 	uint64_t bytes_on_disk;

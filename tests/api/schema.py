@@ -140,6 +140,7 @@ CHECKS = {
     "enum": limit(lambda v, r: v in r, "none of"),
     "minimum": limit(of(NUMBER, lambda v, r: v >= r), "below"),
     "maximum": limit(of(NUMBER, lambda v, r: v <= r), "above"),
+    "multipleOf": limit(of(NUMBER, lambda v, r: v % r == 0), "no multiple of"),
     "minLength": limit(of(str, lambda v, r: len(v) >= r), "shorter than"),
     "maxLength": limit(of(str, lambda v, r: len(v) <= r), "longer than"),
     "pattern": limit(of(str, lambda v, r: re.search(r, v) is not None), "not like"),
@@ -180,7 +181,7 @@ class Parameter:
         """Values that are right by the schema alone."""
         s = self.schema
         if s["type"] == "integer":
-            some = [s["minimum"], s["minimum"] + 1, s["maximum"]]
+            some = [s["minimum"], s["minimum"] + s.get("multipleOf", 1), s["maximum"]]
             return [str(n) for n in some + ([s["default"]] if "default" in s else [])]
         return list(s.get("examples", []))
 
@@ -188,7 +189,8 @@ class Parameter:
         """Values that are wrong by the schema."""
         s = self.schema
         if s["type"] == "integer":
-            return [str(s["minimum"] - 1), str(s["maximum"] + 1), "", "x", "-1", "1.5", "1e2", "0x10",
+            uneven = [str(s["minimum"] + 1)] if "multipleOf" in s else []
+            return uneven + [str(s["minimum"] - 1), str(s["maximum"] + 1), "", "x", "-1", "1.5", "1e2", "0x10",
                     " 8", "8 ", "99999999999999999999"]
         wrong = [""] if s.get("minLength") else []
         wrong += ["x" * (s["maxLength"] + 1)] if "maxLength" in s else []

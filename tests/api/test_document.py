@@ -34,7 +34,7 @@ def sample(document, schema):
     if kind == "object":
         return {name: sample(document, sub) for name, sub in s["properties"].items()}
     if kind == "array":
-        return [sample(document, s["items"])]
+        return [sample(document, s["items"]) for _ in range(max(s.get("minItems", 1), 1))]
     return {"string": "x", "integer": s.get("minimum", 0), "number": 0.5, "boolean": True}[kind]
 
 

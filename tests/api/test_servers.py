@@ -111,6 +111,11 @@ def documented_types():
     return dict(re.findall(r"^\| `([^`]+)` \| (delta|snapshot) \|", read("docs/API.md"), re.M))
 
 
+def rounding(path, answer):
+    """How far the window may be from what was asked for: an overview has whole steps."""
+    return answer["step_ms"] if path == "/api/overview" else 0
+
+
 class Asked:
     """The tests of both; of a class for each."""
 
@@ -216,16 +221,19 @@ class Asked:
                 answer = self.ask(path, self.base(endpoint) + [begin, end])
                 after = (resolve(begin[1]), resolve(end[1]))
                 if isinstance(answer, dict) and "from" in answer:
+                    slack = rounding(path, answer)
                     for key, lo, hi in zip(("from", "to"), before, after):
-                        self.assertTrue(lo <= answer[key] <= hi, f"{path} {value}: {key}={answer[key]}")
+                        self.assertTrue(lo - slack <= answer[key] <= hi + slack,
+                                        f"{path} {value}: {key}={answer[key]}")
 
     def test_the_default_window_is_the_last_hour(self):
         for path, endpoint in self.document.endpoints.items():
             before = now_ms()
             answer = self.ask(path, self.base(endpoint))
             if isinstance(answer, dict) and "from" in answer:
-                self.assertEqual(answer["to"] - answer["from"], HOUR_MS)
-                self.assertTrue(before <= answer["to"] <= now_ms(), path)
+                slack = rounding(path, answer)
+                self.assertLessEqual(abs(answer["to"] - answer["from"] - HOUR_MS), slack)
+                self.assertTrue(before <= answer["to"] <= now_ms() + slack, path)
 
     def test_what_comes_several_times_may_come_as_often_as_the_document_says(self):
         for path, endpoint, p in self.questions():
@@ -307,6 +315,38 @@ class Asked:
                      else [answer[key]])
             for points in lists:
                 self.assertEqual(len(points), -(-HOUR_MS // answer["step_ms"]), path)
+
+    def test_an_overview_has_whole_steps_and_what_its_rows_say(self):
+        now = now_ms()
+        for hours, step in ((1, 60000), (24, 1200000)):
+            o = self.ask("/api/overview", [("from", now - hours * HOUR_MS), ("to", now)])
+            self.assertEqual((o["step_ms"], o["from"] % step, o["to"] % step), (step, 0, 0))
+            steps = (o["to"] - o["from"]) // step
+            self.assertLessEqual(steps, 73)
+            ids = {s["id"]: s for s in o["services"]}
+            self.assertEqual(len(ids), len(o["services"]))
+            self.assertEqual({row[0] for row in o["rows"]}, set(ids))
+            self.assertIn(self.service, {s["service"] for s in o["services"]})
+            self.assertNotIn("(machine)", {s["service"] for s in o["services"]})
+            for s in o["services"]:
+                self.assertTrue(all(t < len(o["types"]) for t in s["types"]), s)
+                self.assertLessEqual(s["first"], s["last"])
+            for _, _, at, cpu, memory in o["rows"]:
+                self.assertEqual(len(cpu), len(memory))
+                self.assertLessEqual(at + len(cpu), steps)
+                for end in (0, -1) if cpu else ():
+                    self.assertNotEqual((cpu[end], memory[end]), (None, None))
+            self.assertTrue(o["from"] <= o["next"] < o["to"])
+            self.refreshed(o, ids)
+
+    def refreshed(self, o, ids):
+        """What came since: whole steps from there on, of services that are known or described."""
+        new = self.ask("/api/overview", [("from", o["from"]), ("to", o["to"]), ("step_ms", o["step_ms"]),
+                                         ("since", o["next"])])
+        self.assertEqual((new["from"], new["to"]), (o["next"], o["to"]))
+        self.assertLessEqual({row[0] for row in new["rows"]}, set(ids) | {s["id"] for s in new["services"]})
+        steps = (new["to"] - new["from"]) // new["step_ms"]
+        self.assertTrue(all(row[2] + len(row[3]) <= steps for row in new["rows"]))
 
     def test_the_registry_is_the_one_that_the_docs_and_the_page_are_tested_with(self):
         self.assertEqual(self.ask("/api/types"), json.loads(read("ui/mock/types.json")),

@@ -174,7 +174,7 @@ class Query(Stored):
         env = dict(os.environ, OTEL_SERVICE_NAME=NATIVE)
         with subprocess.Popen([sys.executable, "-c", "while True: pass"], env=env) as native:
             try:
-                rig.wait_for(lambda: NATIVE in self.sonde("services").stdout, f"no {NATIVE}")
+                rig.wait_for(lambda: NATIVE in self.sonde("services", "--names").stdout, f"no {NATIVE}")
             finally:
                 native.kill()
         answer = json.loads(self.sonde("query", NATIVE, "-f", "json").stdout)
@@ -196,9 +196,15 @@ class Query(Stored):
             self.assertLessEqual(row["first"], row["last"])
             self.assertGreaterEqual(row["last"], window[0])
             self.assertLessEqual(row["last"], now_ms() + 60000)
-        text = self.sonde("services").stdout
-        self.assertRegex(text, rf"(?m)^{SERVICE} +{ALLOC} .*\bsum\b")
+        text = self.sonde("services", "--all").stdout
+        self.assertRegex(text, rf"(?m)^{SERVICE} +\S.* +1 +\d+\.\d\d +\S+ +.*\bcpu\b.*\bheap\b"
+                         rf"|^{SERVICE} +\S.* +1 +\d+\.\d\d +\S+ +.*\bheap\b.*\bcpu\b")
         self.assertNotIn("\x1b", text)
+        self.assertEqual(len(self.sonde("services", "--all", "-n", "1").stdout.splitlines()), 3)
+        names = self.sonde("services", "--names").stdout.splitlines()
+        self.assertIn(SERVICE, names)
+        self.assertEqual(names, sorted(names))
+        self.assertIn("--lines", self.sonde("services", "-n", "0", check=rig.USAGE).stderr)
         empty = self.sonde("services", "--from", 1000, "--to", 2000)
         self.assertEqual(empty.stdout, "")
         self.assertIn("Nothing was collected", empty.stderr)

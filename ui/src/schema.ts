@@ -104,6 +104,31 @@ export interface Services {
   services: Service[];
 }
 
+export interface OverviewService {
+  id: number;
+  service: string;
+  runtime: string;
+  parent: string;
+  short: boolean;
+  types: number[];
+  first: number;
+  last: number;
+}
+
+export interface Overview {
+  from: number;
+  to: number;
+  step_ms: number;
+  next: number;
+  cpus: number;
+  memory_kib: number;
+  machine: (number | (number | null)[])[];
+  types: string[];
+  services: OverviewService[];
+  rows: ((number | (number | null)[])[])[];
+  damaged: number;
+}
+
 export interface Reader {
   reader: 'cpu' | 'go-heap' | 'go-runtime' | 'go-goroutines' | 'go-block' | 'go-mutex' | 'java-runtime' | 'java-alloc' | 'java-lock' | 'java-cpu';
   available: boolean;

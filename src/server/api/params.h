@@ -34,6 +34,7 @@ enum server_param {
 	SERVER_PARAM_METRIC,
 	SERVER_PARAM_GROUP,
 	SERVER_PARAM_AGGREGATE,
+	SERVER_PARAM_SINCE,
 	SERVER_PARAM_N,
 };
 
@@ -49,8 +50,8 @@ struct server_param_rules {
 struct server_params {
 	uint32_t given;			  /* bits */
 	const char *text[SERVER_PARAM_N]; /* service, type, metric and aggregate */
-	uint64_t number[SERVER_PARAM_N]; /* points, step_ms, max_nodes, limit; defaults filled in */
-	int64_t from_ns;		 /* defaults filled in */
+	uint64_t number[SERVER_PARAM_N];  /* the others; defaults filled in */
+	int64_t from_ns;		  /* defaults filled in */
 	int64_t to_ns;
 	int64_t before_from_ns;
 	int64_t before_to_ns;

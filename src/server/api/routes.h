@@ -16,6 +16,9 @@ struct server_context {
 	struct store *store;
 	uint64_t interval_ns; /* 0 if unknown */
 	int64_t started_ns;
+	unsigned int cpus; /* of the machine */
+	uint64_t memory_kib;
+	struct server_known *known; /* services that clients have been told of; NULL: none */
 };
 
 struct server_request {
@@ -41,6 +44,7 @@ int server_api_health(const struct server_request *rq, struct server_answer *a, 
 int server_api_targets(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_types(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_services(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_overview(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_labels(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_series(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_flame(const struct server_request *rq, struct server_answer *a, struct err *err);

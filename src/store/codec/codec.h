@@ -38,6 +38,8 @@ enum store_codec_kind {
 	STORE_CODEC_HOUR,    /* one series over an hour */
 	STORE_CODEC_METRIC,  /* what a metric is */
 	STORE_CODEC_EVENT,
+	STORE_CODEC_TOTALS, /* of all services, in a minute or ten */
+	STORE_CODEC_ABOUT,  /* what a service is */
 };
 
 struct store_codec {

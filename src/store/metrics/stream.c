@@ -99,11 +99,13 @@ int store_metrics_read_stream(struct store_metrics_stream *s, struct store_day *
 
 	if (!store_day_has_metrics(day))
 		return 0;
-	r = store_sqlite_find_service(day, window->service, &scan.service, err);
+	scan.service = s->service;
+	r = s->service ? 1 : store_sqlite_find_service(day, window->service, &scan.service, err);
 	if (r <= 0)
 		return r;
-	r = store_dictionary_load(&d, day, scan.service, err);
-	if (r < 0 || !find_columns(&d, window->type, columns, &s->snapshot))
+	r = s->columns ? 0 : store_dictionary_load(&d, day, scan.service, err);
+	if (r < 0 ||
+	    !find_columns(s->columns ? s->columns : &d, window->type, columns, &s->snapshot))
 		return r;
 	r = store_sqlite_filter(day, scan.service, window, &labelsets, err);
 	if (r < 0)

@@ -9,11 +9,16 @@
 #include "store/sqlite/day.h"
 #include "store/store.h"
 
+struct store_dictionary; /* store/metrics/define.h */
+
 /* A day's numbers of one stream. */
 struct store_metrics_stream {
 	/* For label sets that match the filters. */
 	void (*fn)(void *ctx, int64_t ms, double value);
 	void *ctx;
+	uint32_t service; /* in the day; 0: that of the window */
+	/* Its columns, if they were read already. */
+	const struct store_dictionary *columns;
 	struct buf times; /* uint32_t, ms in the day: distinct collection times */
 	bool snapshot;
 };

@@ -15,6 +15,7 @@
 #include "store/sqlite/writer.h"
 
 #define HOUR_NS (3600 * 1000000000LL)
+#define TOTAL_MAX 9e18
 
 void store_metrics_writer_release(struct store_metrics_writer *m)
 {
@@ -101,6 +102,7 @@ struct placing {
 	uint32_t service;
 	struct store_owner *owner;
 	uint32_t labelset;
+	int64_t ms; /* in the day */
 	uint64_t refused;
 	struct err *err;
 };
@@ -247,15 +249,35 @@ static int add_histogram(struct placing *p, const struct metric_point *point)
 					      : add_cell(p, point, STORE_PART_SUM, &point->sum, 1);
 }
 
+/* Totals are whole numbers. */
+static int add_total(struct placing *p, const struct metric *metric, double value)
+{
+	const struct store_totals_point point = {
+		.service = p->service,
+		.type = metric->stream,
+		.snapshot = metric->kind == METRIC_GAUGE,
+		.ms = p->ms,
+		.value = llround(MIN(MAX(value, -TOTAL_MAX), TOTAL_MAX)),
+	};
+
+	return metric->stream ? store_totals_write(p->w, p->t, &point, p->err) : 0;
+}
+
 static int add_point(struct placing *p, const struct metric_point *point)
 {
+	uint64_t stored;
 	double value;
+	int r;
 
 	if (point->metric->kind == METRIC_HISTOGRAM)
 		return add_histogram(p, point);
 	/* A first reading has no known increase: it is a gap, as is NAN. */
 	value = point->metric->kind == METRIC_COUNTER ? point->increase : point->value;
-	return isfinite(value) ? add_cell(p, point, STORE_PART_VALUE, &value, 1) : 0;
+	if (!isfinite(value))
+		return 0;
+	stored = p->w->metrics.points;
+	r = add_cell(p, point, STORE_PART_VALUE, &value, 1);
+	return r < 0 || p->w->metrics.points == stored ? r : add_total(p, point->metric, value);
 }
 
 /* This resource has a reading at this time already: merges both. */
@@ -280,9 +302,9 @@ static int add_to_reading(struct placing *p, int64_t key)
 			     p->err);
 }
 
-static int put_reading(struct placing *p, int64_t ms)
+static int put_reading(struct placing *p)
 {
-	int64_t key = store_day_key(p->service, ms, p->labelset);
+	int64_t key = store_day_key(p->service, p->ms, p->labelset);
 	int r = store_cells_encode_reading(&p->t->cells, &p->t->block);
 
 	if (r < 0)
@@ -309,8 +331,10 @@ static void begin_hour(struct store_writer *w, int64_t hour)
 int store_metrics_write(struct store_writer *w, struct store_writer_tools *t,
 			const struct store_metrics *e, uint64_t *ret_refused, struct err *err)
 {
-	struct placing p = {.w = w, .t = t, .err = err};
-	int64_t ms = e->time_ns / 1000000 - w->day.number * STORE_DAY_MS;
+	struct placing p = {.w = w,
+			    .t = t,
+			    .ms = e->time_ns / 1000000 - w->day.number * STORE_DAY_MS,
+			    .err = err};
 	struct store_dict *d = NULL;
 	int r = store_writer_begin_entry(w, t, e->service, e->labels, e->n_labels, err);
 
@@ -320,6 +344,8 @@ int store_metrics_write(struct store_writer *w, struct store_writer_tools *t,
 		r = store_writer_service(w, t, e->service, e->uid, &d, err);
 	if (r == 0)
 		r = store_writer_labelset(w, t, d, &p.labelset, err);
+	if (r == 0 && d)
+		r = store_about_see(w, d, p.labelset, p.ms, err);
 	if (r < 0 || !d)
 		return r;
 	if (d->service > STORE_DAY_MAX_STREAMS)
@@ -333,5 +359,5 @@ int store_metrics_write(struct store_writer *w, struct store_writer_tools *t,
 		r = add_point(&p, &e->metrics->points[i]);
 	*ret_refused = p.refused;
 	store_writer_over(t, d->name, d->owner->uid, p.refused);
-	return r < 0 || t->cells.len == 0 ? r : put_reading(&p, ms);
+	return r < 0 || t->cells.len == 0 ? r : put_reading(&p);
 }

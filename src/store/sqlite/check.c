@@ -16,6 +16,7 @@
 #include "store/codec/labels.h"
 #include "store/sqlite/state.h"
 #include "store/sqlite/vfs.h"
+#include "store/totals/block.h"
 
 #define MAX_STRUCTURE 20 /* findings */
 
@@ -142,6 +143,22 @@ static bool is_owner(sqlite3_stmt *row)
 	       is_id(row, 2, INT64_MAX);
 }
 
+static bool is_total_type(sqlite3_stmt *row)
+{
+	return is_id(row, 0, STORE_TOTALS_MAX_TYPES - 1) &&
+	       is_text(row, 1, sizeof(((struct store_stream *)0)->type)) && is_id(row, 2, 1);
+}
+
+static bool is_total(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_TOTALS);
+}
+
+static bool is_about(sqlite3_stmt *row)
+{
+	return is_block(row, 1, STORE_CODEC_ABOUT);
+}
+
 static const struct store_check_table tables[] = {
 	{"service", STORE_DAY_SERVICES, STORE_DAY_PUT_SERVICE, "12", is_service},
 	{"stream", STORE_DAY_STREAMS, STORE_DAY_PUT_STREAM, "1234", is_stream},
@@ -166,6 +183,12 @@ static const struct store_check_table tables_since_3[] = {
 
 static const struct store_check_table tables_since_4[] = {
 	{"owner", STORE_DAY_OWNERS, STORE_DAY_PUT_OWNER, "123", is_owner},
+};
+
+static const struct store_check_table tables_since_5[] = {
+	{"total_type", STORE_DAY_TOTAL_TYPES, STORE_DAY_PUT_TOTAL_TYPE, "132", is_total_type},
+	{"total", STORE_DAY_TOTALS, STORE_DAY_PUT_TOTAL, "12", is_total},
+	{"about", STORE_DAY_ABOUTS, STORE_DAY_PUT_ABOUT, "12", is_about},
 };
 
 struct checking {
@@ -260,6 +283,8 @@ int store_check_day(struct store_day *day, struct store_sqlite_report *report,
 		r = check_tables(&c, tables_since_3, ARRAY_SIZE(tables_since_3));
 	if (r == 0 && store_day_has_owners(day))
 		r = check_tables(&c, tables_since_4, ARRAY_SIZE(tables_since_4));
+	if (r == 0 && store_day_has_totals(day))
+		r = check_tables(&c, tables_since_5, ARRAY_SIZE(tables_since_5));
 	report->checksums = store_vfs_is_sealed(day->db);
 	if (r == 0 && !fn) {
 		if (store_vfs_read_all(day->db, &pages) < 0)

@@ -16,10 +16,11 @@
 
 /*
  * 2: frame ids of stacks have a fixed width. 3: tables of metrics and events. 4: pages have
- * checksums. Older files are still readable, and get the tables when written to; checksums only
- * come with a new file.
+ * checksums. 5: totals. Older files are still readable, and get the tables of 3 when written to;
+ * checksums and totals only come with a new file.
  */
-#define DAY_FORMAT 4
+#define DAY_FORMAT 5
+#define DAY_FORMAT_CHECKSUMS 4
 #define DAY_FORMAT_TABLES 3
 #define DAY_MAX_SKIPPED 256U /* damaged places per connection */
 
@@ -47,6 +48,12 @@ static const char day_schema[] =
 	" labelset INTEGER NOT NULL, data BLOB NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS owner(service INTEGER PRIMARY KEY, uid INTEGER NOT NULL,"
 	" bytes INTEGER NOT NULL);";
+
+static const char day_schema_totals[] =
+	"CREATE TABLE total_type(id INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+	" snapshot INTEGER NOT NULL);"
+	"CREATE TABLE total(k INTEGER PRIMARY KEY, data BLOB NOT NULL);"
+	"CREATE TABLE about(service INTEGER PRIMARY KEY, data BLOB NOT NULL);";
 
 #define DAY_SIZE(table)                                                                            \
 	("SELECT coalesce(sum(length(data)+16),0) FROM " table " WHERE k>=? AND k<?")
@@ -129,6 +136,15 @@ static const char *const day_sql_texts[STORE_DAY_N_SQL] = {
 	/* The hour is inside the key. */
 	[STORE_DAY_DROP_HOURS] = "DELETE FROM hour WHERE k>=? AND k<? AND (k>>26&31)<?",
 	[STORE_DAY_DROP_EVENTS] = "DELETE FROM event WHERE k<? AND service=?",
+	[STORE_DAY_PUT_TOTAL_TYPE] = "INSERT INTO total_type VALUES(?1,?3,?2)",
+	[STORE_DAY_PUT_TOTAL] = "INSERT OR REPLACE INTO total VALUES(?,?)",
+	[STORE_DAY_PUT_ABOUT] = "INSERT OR REPLACE INTO about VALUES(?,?)",
+	[STORE_DAY_TOTAL_TYPES] = "SELECT id,name,snapshot FROM total_type WHERE id>=? AND id<?",
+	[STORE_DAY_TOTALS] = "SELECT k,data FROM total WHERE k>=? AND k<?",
+	[STORE_DAY_TOTAL_KEYS] = "SELECT k FROM total WHERE k>=? AND k<?",
+	[STORE_DAY_ABOUTS] = "SELECT service,data FROM about WHERE service>=? AND service<?",
+	[STORE_DAY_DROP_TOTAL] = "DELETE FROM total WHERE k=?",
+	[STORE_DAY_DROP_ABOUT] = "DELETE FROM about WHERE service=?",
 };
 
 /* Those whose first column is the key of a range. */
@@ -143,6 +159,8 @@ static const bool day_scans[STORE_DAY_N_SQL] = {
 	[STORE_DAY_READING_KEYS] = true, [STORE_DAY_OWNERS] = true,
 	[STORE_DAY_ALL_ROLLED] = true,	 [STORE_DAY_TIMES] = true,
 	[STORE_DAY_HOURS] = true,	 [STORE_DAY_EVENTS] = true,
+	[STORE_DAY_TOTAL_TYPES] = true,	 [STORE_DAY_TOTALS] = true,
+	[STORE_DAY_TOTAL_KEYS] = true,	 [STORE_DAY_ABOUTS] = true,
 };
 
 void store_day_path(char *path, size_t size, const char *dir, int64_t number)
@@ -219,16 +237,24 @@ static int day_format(struct store_day *d, int *ret_format, struct err *err)
 	return rc == SQLITE_ROW ? 0 : store_day_error(d, rc, err);
 }
 
+static int day_set_format(struct store_day *d, int format, struct err *err)
+{
+	char sql[40];
+
+	(void)snprintf(sql, sizeof(sql), "PRAGMA user_version=%d", format);
+	return day_simple(d, sql, err);
+}
+
 static int day_write_schema(struct store_day *d, int format, struct err *err)
 {
 	int r = day_simple(d, "BEGIN IMMEDIATE", err);
 
 	if (r == 0)
 		r = day_simple(d, day_schema, err);
+	if (r == 0 && format == DAY_FORMAT)
+		r = day_simple(d, day_schema_totals, err);
 	if (r == 0)
-		r = day_simple(
-			d, format == DAY_FORMAT ? "PRAGMA user_version=4" : "PRAGMA user_version=3",
-			err);
+		r = day_set_format(d, format, err);
 	if (r == 0)
 		r = day_simple(d, "COMMIT", err);
 	return r;
@@ -249,7 +275,7 @@ static int day_check_format(struct store_day *d, bool write, struct err *err)
 	if (!write)
 		return format > 0 ? 0 : -ENOENT; /* it is being made */
 	now = store_vfs_is_sealed(d->db) ? DAY_FORMAT : DAY_FORMAT_TABLES;
-	if (format >= now)
+	if (format >= now || format == DAY_FORMAT_CHECKSUMS)
 		return 0;
 	r = day_write_schema(d, now, err);
 	if (r == 0)
@@ -323,7 +349,7 @@ static int day_make(struct store_day *d, struct err *err)
 }
 
 /* A file like each that is made, in memory. */
-int store_day_first_page(uint8_t *page)
+int store_day_first_page(uint8_t *page, int format)
 {
 	_cleanup_(store_day_close) struct store_day d = {.path = ":memory:"};
 	unsigned char *image = NULL;
@@ -333,7 +359,7 @@ int store_day_first_page(uint8_t *page)
 	if (r == 0)
 		r = day_make(&d, NULL);
 	if (r == 0)
-		r = day_write_schema(&d, DAY_FORMAT, NULL);
+		r = day_write_schema(&d, format, NULL);
 	if (r == 0)
 		image = sqlite3_serialize(d.db, "main", &size, 0);
 	if (image && size >= STORE_SEAL_PAGE)
@@ -341,6 +367,17 @@ int store_day_first_page(uint8_t *page)
 	else
 		r = -EIO;
 	sqlite3_free(image);
+	return r;
+}
+
+int store_day_drop_totals(struct store_day *d, struct err *err)
+{
+	int r = day_simple(d, "DROP TABLE about; DROP TABLE total; DROP TABLE total_type", err);
+
+	if (r == 0)
+		r = day_set_format(d, DAY_FORMAT_CHECKSUMS, err);
+	if (r == 0)
+		d->format = DAY_FORMAT_CHECKSUMS;
 	return r;
 }
 

@@ -23,6 +23,12 @@
  * Since format 4, whose services are: owner(service, uid, bytes) (store/sqlite/owners.h); and each
  * page has a checksum (store/sqlite/vfs.h). A damaged page cannot be read: scans of a reader go on
  * behind it, and the day notes the damage. A writer gets -EBADMSG.
+ *
+ * Since format 5, totals of all services (store/totals/):
+ *
+ *   total_type(id, name, snapshot)
+ *   total(k, data)      k = the minute of the day, or store_day_slot_key(): ten of them
+ *   about(service, data)   its runtime and parent (store/totals/about.h)
  */
 #pragma once
 
@@ -117,6 +123,15 @@ enum store_day_sql {
 	STORE_DAY_DROP_TIMES,
 	STORE_DAY_DROP_HOURS,
 	STORE_DAY_DROP_EVENTS,
+	STORE_DAY_PUT_TOTAL_TYPE,
+	STORE_DAY_PUT_TOTAL,
+	STORE_DAY_PUT_ABOUT,
+	STORE_DAY_TOTAL_TYPES,
+	STORE_DAY_TOTALS,
+	STORE_DAY_TOTAL_KEYS,
+	STORE_DAY_ABOUTS,
+	STORE_DAY_DROP_TOTAL,
+	STORE_DAY_DROP_ABOUT,
 	STORE_DAY_N_SQL,
 };
 
@@ -183,6 +198,14 @@ static inline int64_t store_day_event_key(int64_t ms, uint32_t number)
 	return ms << 20 | number;
 }
 
+#define STORE_DAY_MINUTES 1440
+
+/* Ten minutes of totals. */
+static inline int64_t store_day_slot_key(unsigned int slot)
+{
+	return 4096 + (int64_t)slot;
+}
+
 /* Whether it has the tables of metrics and events. */
 static inline bool store_day_has_metrics(const struct store_day *d)
 {
@@ -192,6 +215,12 @@ static inline bool store_day_has_metrics(const struct store_day *d)
 static inline bool store_day_has_owners(const struct store_day *d)
 {
 	return d->format >= 4;
+}
+
+/* A file that was begun without them goes on without: they would lack what was before. */
+static inline bool store_day_has_totals(const struct store_day *d)
+{
+	return d->format >= 5;
 }
 
 /* "DIR/2026-11-15.db" */
@@ -210,8 +239,10 @@ int store_day_open(struct store_day *d, const char *dir, int64_t number, bool wr
 int store_day_open_file(struct store_day *d, const char *dir, const char *name, int64_t number,
 			bool write, struct err *err);
 void store_day_close(struct store_day *d);
-/* That of a new file, without anything in its tables. */
-int store_day_first_page(uint8_t *page);
+/* That of a new file of this format, 4 or 5, without anything in its tables. */
+int store_day_first_page(uint8_t *page, int format);
+/* Its totals are damaged: it becomes one without. */
+int store_day_drop_totals(struct store_day *d, struct err *err);
 
 /*
  * Binds up to three integers; the statement belongs to the day. A scan without a range takes the

@@ -18,6 +18,7 @@
 #include "store/sqlite/day.h"
 #include "store/sqlite/ids.h"
 #include "store/sqlite/owners.h"
+#include "store/totals/about.h"
 
 #define STORE_DICT_OTHER 0U
 #define STORE_DICT_OTHER_NAME "(other)"
@@ -31,6 +32,7 @@ struct store_dict {
 	uint64_t bytes; /* of names and stacks */
 	uint64_t bytes_saved;
 	uint32_t labelsets;
+	struct store_about about;
 	bool loaded;
 	uint64_t used; /* when, in writes */
 	struct store_ids frames;

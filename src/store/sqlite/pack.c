@@ -11,10 +11,6 @@
 #include "store/metrics/pack.h"
 #include "store/sqlite/state.h"
 
-#define GRACE_NS                                                                                   \
-	(120 *                                                                                     \
-	 1000000000LL) /* grace period for collections still in progress at the end of the hour */
-
 struct pack_stream {
 	uint32_t id;
 	uint32_t service;
@@ -317,6 +313,8 @@ static int finish_day(struct store_sqlite *s, struct packer *p, const struct pac
 	if (r == 0)
 		r = store_writer_commit(p->w, &s->tools, err);
 	if (r == 0)
+		r = store_totals_roll_up(p->w, &s->tools, STORE_DAY_MS, err);
+	if (r == 0)
 		(void)sqlite3_exec(p->w->day.db, "PRAGMA incremental_vacuum", NULL, NULL, NULL);
 	return r;
 }
@@ -349,7 +347,7 @@ static int pack_hours(struct store_sqlite *s, struct packer *p, uint64_t from, u
 int store_sqlite_pack_day(struct store_sqlite *s, int64_t number, int64_t now_ns, struct err *err)
 {
 	_cleanup_(packer_release) struct packer p = {.tools = &s->tools};
-	int64_t past_ns = now_ns - GRACE_NS - number * STORE_DAY_NS;
+	int64_t past_ns = now_ns - STORE_SQLITE_GRACE_NS - number * STORE_DAY_NS;
 	uint64_t settled = 0, hours;
 	int r;
 

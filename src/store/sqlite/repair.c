@@ -51,10 +51,11 @@ static int drop_rollups(struct store_day *to, struct err *err)
 	return rc == SQLITE_OK ? 0 : store_day_error(to, rc, err);
 }
 
-static bool is_rollup_damaged(const struct store_sqlite_report *report)
+/* Whether a table whose name begins like this has lost rows. */
+static bool has_lost(const struct store_sqlite_report *report, const char *table)
 {
 	for (size_t i = 0; i < report->n_findings; i++)
-		if (strncmp(report->findings[i], "table roll", strlen("table roll")) == 0)
+		if (strncmp(report->findings[i], table, strlen(table)) == 0)
 			return true;
 	return report->n_findings == STORE_SQLITE_FINDINGS;
 }
@@ -71,8 +72,11 @@ static int copy_day(struct store_sqlite *s, const struct store_sqlite_file *file
 		r = store_day_open_file(&from, s->dir, file->name, file->number, false, err);
 	if (r == 0)
 		r = store_check_day(&from, report, copy_row, &to, err);
-	if (r == 0 && is_rollup_damaged(report))
+	if (r == 0 && has_lost(report, "table roll"))
 		r = drop_rollups(&to, err);
+	/* Without all of them, totals are read from the points. */
+	if (r == 0 && (!store_day_has_totals(&from) || has_lost(report, "table total")))
+		r = store_day_drop_totals(&to, err);
 	if (r == 0)
 		r = store_day_exec(&to, STORE_DAY_COMMIT, NULL, 0, err);
 	/* Closing would do it as well, and say nothing of a full disk. */

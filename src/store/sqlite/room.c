@@ -311,6 +311,30 @@ static int drop_streams(struct store_day *day, uint32_t service, unsigned int ho
 	return r;
 }
 
+/* Totals of all services share their rows: whoever is concerned is taken out of them. */
+static int drop_totals(struct room *m, struct store_writer *w, size_t file,
+		       const struct store_share_verdict *v, unsigned int hour)
+{
+	const struct store_share *shares = (const void *)m->shares.data;
+	uint8_t services[STORE_DAY_MAX_STREAMS / 8 + 1] = {0};
+	/* In today's file hours go one by one. */
+	const struct store_totals_drop drop = {.services = services,
+					       .first_hour = hour == ALL_HOURS ? 0 : hour - 1,
+					       .end_hour = hour};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->n; i++) {
+		const int64_t id = shares[i].service;
+
+		if (shares[i].file != file || !store_share_concerns(v, &shares[i]))
+			continue;
+		services[id / 8] |= (uint8_t)(1U << id % 8);
+		if (hour == ALL_HOURS && store_day_has_totals(&w->day))
+			r = store_day_exec(&w->day, STORE_DAY_DROP_ABOUT, &id, 1, m->err);
+	}
+	return r < 0 ? r : store_totals_drop(w, &m->s->tools, &drop, m->err);
+}
+
 /* What those concerned have in a file before an hour. */
 static int drop_shares(struct room *m, struct store_writer *w, size_t file,
 		       const struct store_share_verdict *v, unsigned int hour)
@@ -318,6 +342,8 @@ static int drop_shares(struct room *m, struct store_writer *w, size_t file,
 	const struct store_share *shares = (const void *)m->shares.data;
 	int r = store_writer_begin(w, m->err);
 
+	if (r == 0)
+		r = drop_totals(m, w, file, v, hour);
 	for (size_t i = 0; r == 0 && i < m->n; i++) {
 		if (shares[i].file != file || !store_share_concerns(v, &shares[i]))
 			continue;

@@ -456,6 +456,39 @@ static int sqlite_commit(struct store *store, struct err *err)
 	return store_sqlite_retain(s, false, err);
 }
 
+/* Ten minutes of totals that are over. The last ones of a day go with its packing. */
+static int roll_up_writer(struct store_sqlite *s, struct store_writer *w, int64_t now_ns,
+			  struct err *err)
+{
+	int64_t number = w->day.number;
+	int64_t until_ms = (now_ns - STORE_SQLITE_GRACE_NS) / 1000000 - number * STORE_DAY_MS;
+	struct err why = {};
+	int r = store_sqlite_commit_writer(s, w, &why);
+
+	if (r == 0)
+		r = store_totals_roll_up(w, &s->tools, until_ms, &why);
+	if (r == 0)
+		return 0;
+	store_sqlite_drop_writer(s, number);
+	if (r == -EBADMSG) {
+		store_sqlite_set_aside(s, number, 0, why.text);
+		return 0;
+	}
+	if (err)
+		*err = why;
+	return r;
+}
+
+static int roll_up_totals(struct store_sqlite *s, int64_t now_ns, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < STORE_SQLITE_WRITERS; i++)
+		if (s->writers[i].open)
+			r = roll_up_writer(s, &s->writers[i], now_ns, err);
+	return r;
+}
+
 static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 {
 	struct store_sqlite *s = store_sqlite(store);
@@ -467,6 +500,9 @@ static int sqlite_maintain(struct store *store, int64_t now_ns, struct err *err)
 	r = store_sqlite_lock_folder(s, err);
 	if (r == 0)
 		r = store_sqlite_retain(s, true, err);
+	/* Before packing, after which the log is truncated. */
+	if (r == 0)
+		r = roll_up_totals(s, now_ns, err);
 	if (r == 0)
 		r = store_sqlite_files(s, &files, &n, err);
 	for (size_t i = 0; r == 0 && i < n; i++) {
@@ -518,6 +554,7 @@ static const struct store_ops sqlite_ops = {
 	.labelsets = store_sqlite_labelsets,
 	.metrics = store_sqlite_metrics,
 	.events = store_sqlite_events,
+	.overview = store_sqlite_overview,
 	.status = store_sqlite_status,
 };
 

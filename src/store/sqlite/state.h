@@ -14,6 +14,8 @@
 #define STORE_SQLITE_WRITERS 2 /* days open for writing; two around midnight */
 
 #define STORE_SQLITE_ROLLED_UP 25
+/* For collections still in progress when their hour, or ten minutes, end. */
+#define STORE_SQLITE_GRACE_NS (120 * 1000000000LL)
 
 struct store_sqlite {
 	struct store base;
@@ -157,12 +159,12 @@ static inline bool store_sqlite_passes(const uint8_t *bits, uint32_t labelset)
 	return !bits || (bits[labelset / 8] >> labelset % 8 & 1);
 }
 
-/* sum.c, series.c, store/status.c, streams.c, metrics/query.c, events.c */
+/* sum.c, series.c, store/status.c, streams.c, metrics/query.c, events.c, totals/overview.c */
 void store_sqlite_status(struct store *store, struct store_status *ret_status);
 int store_sqlite_sum(struct store *store, const struct store_window *window,
 		     struct store_sum *ret_sum, struct err *err);
-int store_sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
-			double *points, size_t n_points, struct err *err);
+int store_sqlite_series(struct store *store, const struct store_window *window,
+			const struct store_series_request *requests, size_t n, struct err *err);
 int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 			 struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 int store_sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
@@ -171,3 +173,5 @@ int store_sqlite_metrics(struct store *store, const struct store_metric_query *q
 			 struct store_metric_answer *ret_answer, struct err *err);
 int store_sqlite_events(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
 			struct store_events_answer *ret_answer, struct err *err);
+int store_sqlite_overview(struct store *store, const struct store_overview_query *query,
+			  struct store_overview *ret_overview, struct err *err);

@@ -17,11 +17,14 @@ struct span {
 struct listing {
 	int64_t from_ns;
 	int64_t to_ns;
-	const char *service;
-	struct intern names; /* of streams, or label sets as bytes */
+	const char *service; /* NULL: all */
+	struct intern names; /* of streams; or a service, NUL and a label set as bytes */
 	struct buf items;    /* struct store_stream, or struct span */
-	struct span *spans;  /* of a day's label sets; first_ns 0: none seen */
 	struct store_day *day;
+	/* Of the day's label sets, and of what is past their limit, by service. first_ns 0: none */
+	struct span *spans;
+	struct span *others;
+	uint32_t current; /* service */
 };
 
 /* The time of the first or last point of a stream in the window; 0 if none. */
@@ -155,20 +158,25 @@ static void widen(struct span *s, int64_t first_ns, int64_t last_ns)
 	s->last_ns = MAX(s->last_ns, last_ns);
 }
 
+/* Label set 0 is that of many services. */
+static struct span *span_of(const struct listing *l, uint32_t labelset)
+{
+	return labelset ? &l->spans[labelset] : &l->others[l->current];
+}
+
 static int list_metrics_set(void *ctx, uint32_t labelset, int64_t first_ns, int64_t last_ns)
 {
-	struct listing *l = ctx;
-
-	widen(&l->spans[labelset], first_ns, last_ns);
+	widen(span_of(ctx, labelset), first_ns, last_ns);
 	return 0;
 }
 
 /* First and last times by label set of the day. */
-static int scan_sets(struct store_day *day, uint32_t stream, int64_t from_ms, int64_t to_ms,
-		     struct span *spans, struct err *err)
+static int scan_sets(struct listing *l, uint32_t stream, int64_t from_ms, int64_t to_ms,
+		     struct err *err)
 {
 	const int64_t range[] = {store_day_key(stream, from_ms, 0),
 				 store_day_key(stream, to_ms, 0)};
+	struct store_day *day = l->day;
 	sqlite3_stmt *stmt = NULL;
 	int r = store_day_query(day, STORE_DAY_POINTS, range, 2, &stmt, err);
 
@@ -176,7 +184,7 @@ static int scan_sets(struct store_day *day, uint32_t stream, int64_t from_ms, in
 		int64_t key = sqlite3_column_int64(stmt, 0);
 		int64_t ns = (day->number * STORE_DAY_MS + store_day_key_ms(key)) * 1000000;
 
-		widen(&spans[store_day_key_labelset(key)], ns, ns);
+		widen(span_of(l, store_day_key_labelset(key)), ns, ns);
 		r = 0;
 	}
 	return r;
@@ -188,8 +196,9 @@ static int ignore_label(void *ctx, struct view key, struct view value)
 	return 0;
 }
 
-static int add_set(struct listing *l, struct view kv, const struct span *span)
+static int add_set(struct listing *l, struct view service, struct view kv, const struct span *span)
 {
+	_cleanup_(buf_release) struct buf name = {0};
 	struct span *known;
 	uint32_t id;
 
@@ -197,7 +206,9 @@ static int add_set(struct listing *l, struct view kv, const struct span *span)
 		store_day_damaged(l->day, STORE_DAY_LABELSETS, span->first_ns);
 		return 0;
 	}
-	if (intern_add(&l->names, kv, &id) < 0)
+	if (buf_append(&name, service.data, service.len) < 0 || buf_append_byte(&name, 0) < 0 ||
+	    buf_append(&name, kv.data, kv.len) < 0 ||
+	    intern_add(&l->names, buf_view(&name), &id) < 0)
 		return -ENOMEM;
 	if (id == l->items.len / sizeof(*span))
 		return buf_append(&l->items, span, sizeof(*span));
@@ -207,52 +218,128 @@ static int add_set(struct listing *l, struct view kv, const struct span *span)
 	return 0;
 }
 
-static int list_sets(void *ctx, struct store_day *day, struct err *err)
+/* Whether a service of the day is asked for, by its id. */
+struct wanted {
+	struct intern names;
+	uint32_t name_of[STORE_DAY_MAX_STREAMS + 1]; /* number + 1; 0: not wanted */
+};
+
+static void wanted_free(struct wanted *w)
 {
-	_cleanup_free_ struct span *spans = calloc(STORE_DAY_MAX_LABELSETS + 1, sizeof(*spans));
-	struct listing *l = ctx;
+	if (w)
+		intern_release(&w->names);
+	free(w);
+}
+DEFINE_CLEANUP(struct wanted, wanted_free)
+
+static struct view wanted_name(const struct wanted *w, int64_t id)
+{
+	return intern_get(&w->names, w->name_of[id] - 1);
+}
+
+static bool is_wanted(const struct wanted *w, int64_t id)
+{
+	return id > 0 && id <= STORE_DAY_MAX_STREAMS && w->name_of[id] > 0;
+}
+
+static int find_wanted(const struct listing *l, struct wanted *w, struct err *err)
+{
+	sqlite3_stmt *stmt = NULL;
+	int r = store_day_query(l->day, STORE_DAY_SERVICES, NULL, 0, &stmt, err);
+
+	while (r == 0 && (r = store_day_next(l->day, stmt, err)) > 0) {
+		int64_t id = sqlite3_column_int64(stmt, 0);
+		struct view name = store_day_blob(stmt, 1);
+		uint32_t number;
+
+		r = 0;
+		if (l->service && !view_eq(name, view_str(l->service)))
+			continue;
+		if (id <= 0 || id > STORE_DAY_MAX_STREAMS) {
+			store_day_damaged(l->day, STORE_DAY_SERVICES, id);
+			continue;
+		}
+		r = intern_add(&w->names, name, &number);
+		w->name_of[id] = number + 1;
+	}
+	return r;
+}
+
+/* Which label sets have data in the window. */
+static int find_spans(struct listing *l, const struct wanted *w, struct err *err)
+{
 	struct store_metrics_listing metrics = {
 		.from_ns = l->from_ns, .to_ns = l->to_ns, .labelset = list_metrics_set, .ctx = l};
+	struct store_day *day = l->day;
 	int64_t from_ms, to_ms;
-	uint32_t service = 0;
 	sqlite3_stmt *stmt = NULL;
-	int r = spans ? store_sqlite_find_service(day, l->service, &service, err) : err_oom(err);
+	int r = 0;
 
-	if (r <= 0)
-		return r;
-	l->day = day;
-	l->spans = spans;
-	r = store_metrics_list_labelsets(&metrics, day, service, err);
+	for (uint32_t id = 1; r == 0 && id <= STORE_DAY_MAX_STREAMS; id++) {
+		l->current = id;
+		if (is_wanted(w, id))
+			r = store_metrics_list_labelsets(&metrics, day, id, err);
+	}
 	if (r == 0)
 		r = store_day_query(day, STORE_DAY_STREAMS, NULL, 0, &stmt, err);
-
 	store_sqlite_day_window(day, l->from_ns, l->to_ns, &from_ms, &to_ms);
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
 		r = 0;
-		if (sqlite3_column_int64(stmt, 1) != service)
+		if (!is_wanted(w, sqlite3_column_int64(stmt, 1)))
 			continue;
 		if (id > STORE_DAY_MAX_STREAMS) {
 			store_day_damaged(day, STORE_DAY_STREAMS, id);
 			continue;
 		}
-		r = scan_sets(day, (uint32_t)id, from_ms, to_ms, spans, err);
+		l->current = (uint32_t)sqlite3_column_int64(stmt, 1);
+		r = scan_sets(l, (uint32_t)id, from_ms, to_ms, err);
 	}
-	if (r == 0)
-		r = store_day_query(day, STORE_DAY_LABELSETS, NULL, 0, &stmt, err);
+	return r;
+}
+
+static int add_sets(struct listing *l, const struct wanted *w, struct err *err)
+{
+	struct store_day *day = l->day;
+	sqlite3_stmt *stmt = NULL;
+	int r = store_day_query(day, STORE_DAY_LABELSETS, NULL, 0, &stmt, err);
+
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
+		int64_t service = sqlite3_column_int64(stmt, 1);
 
 		r = 0;
-		if (id > STORE_DAY_MAX_LABELSETS)
+		if (id <= 0 || id > STORE_DAY_MAX_LABELSETS)
 			store_day_damaged(day, STORE_DAY_LABELSETS, id);
-		else if (sqlite3_column_int64(stmt, 1) == service && spans[id].first_ns)
-			r = add_set(l, store_day_blob(stmt, 2), &spans[id]);
+		else if (is_wanted(w, service) && l->spans[id].first_ns)
+			r = add_set(l, wanted_name(w, service), store_day_blob(stmt, 2),
+				    &l->spans[id]);
 	}
-	if (r == 0 && spans[0].first_ns)
-		r = add_set(l, view_of("", 1), &spans[0]);
+	for (uint32_t id = 1; r == 0 && id <= STORE_DAY_MAX_STREAMS; id++)
+		if (is_wanted(w, id) && l->others[id].first_ns)
+			r = add_set(l, wanted_name(w, id), view_of("", 1), &l->others[id]);
 	return r;
+}
+
+static int list_sets(void *ctx, struct store_day *day, struct err *err)
+{
+	_cleanup_free_ struct span *spans = calloc(STORE_DAY_MAX_LABELSETS + 1, sizeof(*spans));
+	_cleanup_free_ struct span *others = calloc(STORE_DAY_MAX_STREAMS + 1, sizeof(*others));
+	_cleanup_(wanted_freep) struct wanted *w = calloc(1, sizeof(*w));
+	struct listing *l = ctx;
+	int r;
+
+	if (!spans || !others || !w)
+		return err_oom(err);
+	l->day = day;
+	l->spans = spans;
+	l->others = others;
+	r = find_wanted(l, w, err);
+	if (r < 0 || w->names.len == 0)
+		return r;
+	r = find_spans(l, w, err);
+	return r < 0 ? r : add_sets(l, w, err);
 }
 
 /* One allocation: the sets, their labels, the texts. */
@@ -262,6 +349,15 @@ struct packing {
 	size_t n_labels;
 	size_t n_bytes;
 };
+
+/* A service and its label set, as in listing.names. */
+static struct view split_name(struct view name, struct view *ret_service)
+{
+	size_t len = strlen((const char *)name.data);
+
+	*ret_service = view_of(name.data, len);
+	return view_of(name.data + len + 1, name.len - len - 1);
+}
 
 static int measure_label(void *ctx, struct view key, struct view value)
 {
@@ -299,6 +395,7 @@ int store_sqlite_labelsets(struct store *store, const char *service, int64_t fro
 		.from_ns = from_ns, .to_ns = to_ns, .service = service};
 	struct packing p = {0};
 	struct store_labelset *sets;
+	struct view kv, name;
 	uint32_t n;
 	const struct store_sqlite_span window = {from_ns, to_ns, NULL};
 	int r = store_sqlite_each_day(store_sqlite(store), &window, list_sets, &l, err);
@@ -306,8 +403,11 @@ int store_sqlite_labelsets(struct store *store, const char *service, int64_t fro
 	if (r < 0)
 		return r;
 	n = l.names.len;
-	for (uint32_t i = 0; i < n; i++)
-		(void)store_labels_each(intern_get(&l.names, i), measure_label, &p);
+	for (uint32_t i = 0; i < n; i++) {
+		kv = split_name(intern_get(&l.names, i), &name);
+		p.n_bytes += name.len + 1;
+		(void)store_labels_each(kv, measure_label, &p);
+	}
 	sets = calloc(1, n * sizeof(*sets) + p.n_labels * sizeof(*p.label) + p.n_bytes + 1);
 	if (!sets)
 		return err_oom(err);
@@ -316,8 +416,10 @@ int store_sqlite_labelsets(struct store *store, const char *service, int64_t fro
 	for (uint32_t i = 0; i < n; i++) {
 		const struct span *span = (const struct span *)(void *)l.items.data + i;
 
+		kv = split_name(intern_get(&l.names, i), &name);
+		sets[i].service = pack_text(&p, name);
 		sets[i].labels = p.label;
-		(void)store_labels_each(intern_get(&l.names, i), pack_label, &p);
+		(void)store_labels_each(kv, pack_label, &p);
 		sets[i].n_labels = (size_t)(p.label - sets[i].labels);
 		sets[i].first_ns = span->first_ns;
 		sets[i].last_ns = span->last_ns;

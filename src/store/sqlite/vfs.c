@@ -188,8 +188,12 @@ static bool rebuild(sqlite3_file *f, uint8_t *page, uint32_t number)
 	if (x->writes || x->base->xFileSize(f, &size) != SQLITE_OK)
 		return false;
 	from.n_pages = (uint32_t)(size / PAGE);
+	for (int format = 5; number == 1 && format >= 4; format--)
+		if (store_day_first_page(fresh, format) == 0 &&
+		    store_rebuild_first(&from, fresh, page))
+			return true;
 	if (number == 1)
-		return store_day_first_page(fresh) == 0 && store_rebuild_first(&from, fresh, page);
+		return false;
 	if (!x->log || list_frames(x->log, &r.frames) == 0)
 		made = !is_logged(&r.frames, number) && store_rebuild_interior(&from, number, page);
 	free(r.frames.pages);

@@ -151,6 +151,8 @@ int store_writer_open(struct store_writer *w, const char *dir, int64_t number, s
 		r = load_table(w, STORE_DAY_LABELSETS, err);
 	if (r == 0)
 		r = load_table(w, STORE_DAY_ALL_ROLLED, err);
+	if (r == 0 && store_day_has_totals(&w->day))
+		r = store_about_load(w, err);
 	w->open = true;
 	if (r < 0)
 		store_writer_close(w);
@@ -174,6 +176,7 @@ void store_writer_close(struct store_writer *w)
 	map_release(&w->streams);
 	map_release(&w->labelsets);
 	store_metrics_writer_release(&w->metrics);
+	store_totals_writer_release(&w->totals);
 	if (w->in_transaction)
 		(void)store_day_exec(&w->day, STORE_DAY_ROLLBACK, NULL, 0, NULL);
 	store_day_close(&w->day);
@@ -334,6 +337,7 @@ int store_writer_labelset(struct store_writer *w, struct store_writer_tools *t,
 		return r;
 	if (map_put(&w->labelsets, hash, known) < 0)
 		return err_oom(err);
+	store_about_learn(&d->about, kv);
 	d->labelsets++;
 	d->owner->labelsets++;
 	w->next_labelset++;
@@ -414,7 +418,7 @@ static int add_to_row(struct store_writer *w, struct store_writer_tools *t, int6
 }
 
 static int put_values(struct store_writer *w, struct store_writer_tools *t, int64_t key, size_t n,
-		      struct err *err)
+		      struct store_totals_point *point, struct err *err)
 {
 	int64_t total = 0;
 	size_t added = n;
@@ -424,8 +428,12 @@ static int put_values(struct store_writer *w, struct store_writer_tools *t, int6
 		total = store_block_add(
 			total, ((struct store_block_value *)(void *)t->values.data)[i].value);
 	r = store_day_exec(&w->day, STORE_DAY_PUT_POINT, (const int64_t[]){key, total}, 2, err);
-	if (r == 0 && sqlite3_changes(w->day.db) == 0)
+	point->value = total;
+	point->again = r == 0 && sqlite3_changes(w->day.db) == 0;
+	if (point->again)
 		r = add_to_row(w, t, key, &n, &total, err);
+	if (r == 0)
+		r = store_totals_write(w, t, point, err);
 	if (r < 0)
 		return r;
 	w->samples += added;
@@ -465,21 +473,25 @@ static int write_type(struct store_writer *w, struct store_writer_tools *t,
 {
 	const struct profile_type *pt = profile_type_at(e->profile, type);
 	int64_t ms = e->time_ns / 1000000 - w->day.number * STORE_DAY_MS;
+	struct store_totals_point point = {.service = at->dict->service,
+					   .snapshot = e->snapshot_types >> type & 1};
 	char name[128];
 	uint32_t stream = 0;
 	size_t n;
 	int r;
 
+	point.type = name;
 	(void)snprintf(name, sizeof(name), "%s:%s:%s", e->family,
 		       profile_cstring(e->profile, pt->type),
 		       profile_cstring(e->profile, pt->unit));
-	r = find_stream(w, at->dict, name, e->snapshot_types >> type & 1, &stream, err);
+	r = find_stream(w, at->dict, name, point.snapshot, &stream, err);
 	if (r == 0)
 		r = void_rollup(w, stream, err);
 	if (r < 0)
 		return r;
 	n = collect_values(t, profile_n_samples(e->profile), type);
-	return put_values(w, t, store_day_key(stream, ms, at->labelset), n, err);
+	point.ms = ms;
+	return put_values(w, t, store_day_key(stream, ms, at->labelset), n, &point, err);
 }
 
 static int check_entry(const struct store_writer *w, const struct store_entry *e, struct err *err)
@@ -529,6 +541,9 @@ int store_writer_write(struct store_writer *w, struct store_writer_tools *t,
 	r = find_dict(w, t, e, &at.dict, err);
 	if (r == 0 && at.dict)
 		r = store_writer_labelset(w, t, at.dict, &at.labelset, err);
+	if (r == 0 && at.dict)
+		r = store_about_see(w, at.dict, at.labelset,
+				    e->time_ns / 1000000 - w->day.number * STORE_DAY_MS, err);
 	if (r < 0 || !at.dict)
 		return r;
 	over = store_dict_resolve(at.dict, e->profile, &t->budget, &t->hashes, (void *)t->ids.data,
@@ -556,6 +571,10 @@ int store_writer_commit(struct store_writer *w, struct store_writer_tools *t, st
 	for (struct store_dict *d = w->dicts; r == 0 && d; d = d->next)
 		r = store_dict_flush(d, &w->day, &t->codec, err);
 	if (r == 0)
+		r = store_about_flush(w, t, err);
+	if (r == 0)
+		r = store_totals_flush(w, t, err);
+	if (r == 0)
 		r = store_day_exec(&w->day, STORE_DAY_COMMIT, NULL, 0, err);
 	if (r < 0)
 		return r;
@@ -576,7 +595,8 @@ size_t store_writer_memory(const struct store_writer *w)
 {
 	/* A slot of base/map takes 24 bytes. */
 	size_t bytes = (w->streams.cap + w->labelsets.cap + w->by_service.cap + w->by_id.cap) * 24 +
-		       store_metrics_writer_memory(&w->metrics);
+		       store_metrics_writer_memory(&w->metrics) +
+		       store_totals_writer_memory(&w->totals);
 
 	for (const struct store_dict *d = w->dicts; d; d = d->next)
 		bytes += sizeof(*d) + store_dict_memory(d);

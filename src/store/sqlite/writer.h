@@ -15,6 +15,7 @@
 #include "store/sqlite/day.h"
 #include "store/sqlite/dict.h"
 #include "store/store.h"
+#include "store/totals/write.h"
 
 struct store_writer {
 	struct store_day day;
@@ -36,6 +37,7 @@ struct store_writer {
 	uint64_t samples;
 	uint64_t events;
 	struct store_metrics_writer metrics;
+	struct store_totals_writer totals;
 };
 
 /* Shared by all writers of a store. */

@@ -267,10 +267,28 @@ static void check(struct store *store)
 	(void)store_sqlite_check(store, on_report, &report, NULL);
 }
 
+static void ask_overview(struct store *store)
+{
+	struct store_overview_query q = {.from_ns = DAY_0,
+					 .to_ns = DAY_0 + 4 * HOUR_NS,
+					 .step_ns = HOUR_NS / 6,
+					 .types = {"go_heap:inuse_space:bytes"}};
+	struct store_overview o = {0};
+
+	for (; q.step_ns >= HOUR_NS / 60; q.step_ns /= 10) {
+		if (store_overview(store, &q, &o, NULL) < 0)
+			continue;
+		for (size_t i = 0; i < o.len; i++)
+			assert(strlen(o.services[i].name) < 256 && o.services[i].first_ns > 0);
+		store_overview_release(&o);
+	}
+}
+
 static void ask(struct store *store, unsigned int which)
 {
-	static void (*const questions[])(struct store *) = {
-		ask_sums, ask_series, ask_metrics, ask_streams, ask_labelsets, ask_events, check};
+	static void (*const questions[])(struct store *) = {ask_sums,	 ask_series,	ask_metrics,
+							    ask_streams, ask_labelsets, ask_events,
+							    check,	 ask_overview};
 
 	for (size_t i = 0; i < ARRAY_SIZE(questions); i++)
 		if (which == 0 || (which - 1) % ARRAY_SIZE(questions) == i)

@@ -51,6 +51,62 @@ int store_series(struct store *s, const struct store_window *window, int64_t ste
 	return 0;
 }
 
+int store_series_many(struct store *s, const struct store_window *window,
+		      const struct store_series_request *requests, size_t n, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = store_series(s, window, requests[i].step_ns, requests[i].points,
+				 requests[i].n_points, err);
+	return r;
+}
+
+/* Two services, of which one ended long ago, in the first and the third step; and the machine. */
+int store_overview(struct store *s, const struct store_overview_query *q,
+		   struct store_overview *ret_overview, struct err *err)
+{
+	static const char *types[] = {"cpu:cpu:nanoseconds", "process:memory:bytes"};
+	static const char *const names[] = {"shop", "touch", "(machine)"};
+	struct store_overview o = {.len = 3, .types = types, .n_types = 2};
+
+	if (s->error)
+		return err_set(err, s->error, "the store does not like this");
+	o.n_steps = (size_t)((q->to_ns - q->from_ns) / q->step_ns);
+	o.services = arena_alloc(&o.memory, 3 * sizeof(*o.services));
+	assert_non_null(o.services);
+	for (size_t i = 0; i < 3; i++) {
+		struct store_overview_service *to = &o.services[i];
+
+		*to = (struct store_overview_service){.name = names[i],
+						      .runtime = i == 0 ? "Go 1.27" : "",
+						      .parent = i == 1 ? "make" : "",
+						      .lived = i == 0,
+						      .processes = 2,
+						      .types = {i == 0 ? 3 : 1},
+						      .first_ns = q->from_ns,
+						      .last_ns = q->from_ns + FAKE_SECOND};
+		for (size_t k = 0; k < 2; k++) {
+			size_t type = i == 2 ? k + 2 : k;
+
+			to->cells[type] =
+				arena_alloc(&o.memory, o.n_steps * sizeof(*to->cells[type]));
+			assert_non_null(to->cells[type]);
+			to->cells[type][0] = (struct store_overview_cell){
+				.sum = 1500000 * (int64_t)(i + 1), .times = 2, .points = 2};
+			if (o.n_steps > 2 && k == 1)
+				to->cells[type][2] = to->cells[type][0];
+		}
+	}
+	*ret_overview = o;
+	return 0;
+}
+
+void store_overview_release(struct store_overview *overview)
+{
+	arena_release(&overview->memory);
+}
+
 int store_streams(struct store *s, int64_t from_ns, int64_t to_ns,
 		  struct store_stream **ret_streams, size_t *ret_len, struct err *err)
 {
@@ -78,8 +134,11 @@ int store_labelsets(struct store *s, const char *service, int64_t from_ns, int64
 					{"host.name", "here"},
 					{"process.pid", "1"},
 					{"host.name", "here"}};
-	struct store_labelset sets[] = {{&labels[0], 2, 5 * FAKE_SECOND, 9 * FAKE_SECOND},
-					{&labels[2], 2, 3 * FAKE_SECOND, 6 * FAKE_SECOND}};
+	struct store_labelset sets[] = {
+		{service ? service : "shop", &labels[0], 2, 5 * FAKE_SECOND, 9 * FAKE_SECOND},
+		{service ? service : "shop", &labels[2], 2, 3 * FAKE_SECOND, 6 * FAKE_SECOND},
+		{"bakery", &labels[0], 2, 5 * FAKE_SECOND, 9 * FAKE_SECOND},
+		{"bakery", &labels[2], 2, 5 * FAKE_SECOND, 9 * FAKE_SECOND}};
 
 	(void)from_ns;
 	(void)to_ns;
@@ -88,7 +147,7 @@ int store_labelsets(struct store *s, const char *service, int64_t from_ns, int64
 	*ret_sets = malloc(sizeof(sets));
 	assert_non_null(*ret_sets);
 	memcpy(*ret_sets, sets, sizeof(sets));
-	*ret_len = strcmp(service, "x") == 0 ? 0 : 2;
+	*ret_len = !service ? 4 : strcmp(service, "x") == 0 ? 0 : 2;
 	return 0;
 }
 
@@ -292,6 +351,35 @@ static int tear_down(void **state)
 	server_stop(server);
 	server = NULL;
 	return 0;
+}
+
+static void overview_has_whole_steps_and_refreshes_what_changed(void **state)
+{
+	(void)state;
+	expect("/api/overview?from=6000&to=6180", 200,
+	       "{\"from\":6000000,\"to\":6180000,\"step_ms\":60000,\"next\":6000000,");
+	expect("/api/overview?from=6000&to=6180", 200,
+	       "\"machine\":[0,[5,null,null],[2197,null,2197]],"
+	       "\"types\":[\"cpu:cpu:nanoseconds\",\"process:memory:bytes\"],"
+	       "\"services\":[{\"id\":0,\"service\":\"shop\",\"runtime\":\"Go "
+	       "1.27\",\"parent\":\"\","
+	       "\"short\":false,\"types\":[0,1],\"first\":6000000,\"last\":6001000},"
+	       "{\"id\":1,\"service\":\"touch\",\"runtime\":\"\",\"parent\":\"make\",\"short\":"
+	       "true,"
+	       "\"types\":[0],\"first\":6000000,\"last\":6001000}],"
+	       "\"rows\":[[0,2,0,[2,null,null],[732,null,732]],"
+	       "[1,2,0,[3,null,null],[1465,null,1465]]],\"damaged\":0}");
+	/* Nothing has changed since the end of time. */
+	expect("/api/overview?from=6000&to=6180&since=8999999999999", 200,
+	       "\"from\":6120000,\"to\":6180000,");
+	expect("/api/overview?from=6000&to=6180&since=8999999999999", 200,
+	       "\"types\":[],\"services\":[],\"rows\":[[0,2,0,[2],[732]],[1,2,0,[3],[1465]]]");
+	/* What was not asked for is rounded outwards, to at most 72 steps. */
+	expect("/api/overview?from=6030&to=6090&step_ms=120000", 200,
+	       "{\"from\":6000000,\"to\":6120000,");
+	expect("/api/overview?from=6030&to=92430", 200, "{\"from\":7200000,\"to\":93600000,");
+	expect("/api/overview?step_ms=90000", 400, "multiple of 60000");
+	expect("/api/overview?from=-30d&step_ms=60000", 400, "use a larger step_ms");
 }
 
 static void every_route_answers(void **state)
@@ -1005,6 +1093,7 @@ static void a_second_server_says_that_the_port_is_taken(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		SERVER_TEST(overview_has_whole_steps_and_refreshes_what_changed),
 		SERVER_TEST(every_route_answers),
 		SERVER_TEST(wrong_questions_get_a_sentence),
 		SERVER_TEST(pprof_is_a_profile_with_a_telling_name),
