@@ -213,6 +213,13 @@ static bool found_value(struct view value, struct view args, size_t at, int kind
 	return true;
 }
 
+/* "bash /dev/fd/3": an open file, whose name is nowhere. */
+static bool is_descriptor(struct view path)
+{
+	return view_starts_with(path, "/dev/fd/") || view_starts_with(path, "/proc/") ||
+	       view_eq(path, view_str("/dev/stdin"));
+}
+
 static bool interpreter_runs(const struct interpreter *in, struct view args, size_t at,
 			     struct proc_cmdline *ret)
 {
@@ -221,7 +228,7 @@ static bool interpreter_runs(const struct interpreter *in, struct view args, siz
 	while (proc_cmdline_next(args, &at, &arg)) {
 		if (!is_option(arg)) {
 			*ret = (struct proc_cmdline){.kind = PROC_CMDLINE_FILE, .what = arg};
-			return arg.len > 0;
+			return arg.len > 0 && !is_descriptor(arg);
 		}
 		if (view_eq(arg, view_str("-")))
 			return false;

@@ -139,6 +139,7 @@ static const struct {
 	{"/usr/bin/bash", "/bin/bash|--norc|/usr/bin/ldd|x", "/", "ldd"},
 	{"/usr/bin/bash", "bash|-c|sleep 1", "/", NULL},
 	{"/usr/bin/bash", "bash|-ec|sleep 1", "/", NULL},
+	{"/usr/bin/bash", "bash|/dev/fd/63", "/", NULL},
 	{"/usr/bin/bash", "-bash", "/", NULL},
 	{"/usr/bin/dash", "/bin/sh|/srv/shop/run.sh", "/", "shop"},
 	{"/bin/busybox", "sh|deploy.sh", "/", "deploy.sh"},
