@@ -8,7 +8,6 @@ import tempfile
 import time
 import unittest
 
-import rig
 from rig import wait_for
 from test_agent import Agent, now_ms
 
@@ -20,16 +19,12 @@ SLEEP = {
     "java": "public class Baker { public static void main(String[] a) throws Exception {"
             " System.out.println(\"ready\"); Thread.sleep(600000); } }\n",
 }
-# It has a title of its own from its second line on.
-TITLE = "import ctypes, sys, time\nprint('ready', flush=True)\nsys.stdin.readline()\n" + """
-libc = ctypes.CDLL(None)
-PR_SET_MM, PR_SET_MM_ARG_START, PR_SET_MM_ARG_END = 35, 8, 9
-text = ctypes.create_string_buffer(b'shop: worker 1')
-libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
-begin = ctypes.addressof(text)
-for option, address in ((PR_SET_MM_ARG_END, begin + len(text)), (PR_SET_MM_ARG_START, begin)):
-    if libc.prctl(PR_SET_MM, option, address, 0, 0):
-        libc.prctl(PR_SET_MM, PR_SET_MM_ARG_START, begin, 0, 0)
+# It has a title of its own once it is told so, as setproctitle() does it: fields 48 and 49 of proc(5).
+TITLE = """import ctypes, sys, time
+print('ready', flush=True)
+sys.stdin.readline()
+begin, end = map(int, open('/proc/self/stat').read().rsplit(')', 1)[1].split()[45:47])
+ctypes.memmove(begin, b'oven: worker 1'.ljust(end - begin, b'\\0'), end - begin)
 print('titled', flush=True)
 time.sleep(600)
 """
@@ -142,7 +137,7 @@ class Names(unittest.TestCase):
             process.stdin.flush()
             self.assertEqual(process.stdout.readline(), "titled\n")
             with open(f"/proc/{process.pid}/cmdline", "rb") as f:
-                self.assertTrue(f.read().startswith(b"shop: worker 1"))
+                self.assertTrue(f.read().startswith(b"oven: worker 1"))
             seen = now_ms()
             wait_for(lambda: stored_after(agent, "title.py", seen), "it is not stored any more")
             labels = labels_of(agent, "title.py")
@@ -152,7 +147,7 @@ class Names(unittest.TestCase):
         self.assertEqual(len(labels["process.runtime.description"]), 1)
         self.assertRegex(*labels["process.runtime.description"], rf"^Python 3\.{sys.version_info.minor}$")
         self.assertEqual(labels["process.pid"], {str(process.pid)})
-        self.assertNotIn("shop", names)
+        self.assertNotIn("oven", names)
 
     def test_short_lived_processes_belong_to_who_has_lived_longer(self):
         # It starts processes all the time, one in another, and is a minute old in time.
@@ -169,8 +164,8 @@ class Names(unittest.TestCase):
 
 
 def stored_after(agent, service, since):
-    answer = agent.api("series", service=service, type="process:memory:bytes", to=now_ms(), step_ms=1000,
-                       **{"from": since})
+    answer = agent.api("series", service=service, type="process:memory:bytes", step_ms=1000,
+                       to=max(now_ms(), since + 1000), **{"from": since})
     return any(answer["points"])
 
 

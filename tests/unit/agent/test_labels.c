@@ -200,7 +200,7 @@ static void a_title_changes_no_label_and_an_exec_does(void **state)
 	(void)state;
 	lone_begin(&l);
 	lone_look(&l, "shop.py", 7);
-	first = l.slot->resource;
+	first = resource_ref(l.slot->resource);
 	assert_string_equal(first->service, "shop.py");
 	assert_string_equal(resource_label(first, "process.command_line"), "python3 shop.py");
 	assert_string_equal(resource_label(first, "process.runtime.description"), "shop.py");
@@ -209,6 +209,7 @@ static void a_title_changes_no_label_and_an_exec_does(void **state)
 	assert_string_equal(l.slot->target.info.command, "python3 shop.py");
 	lone_look(&l, "other.py", 8);
 	assert_string_equal(l.slot->resource->service, "other.py");
+	resource_unref(first);
 	lone_end(&l);
 }
 
@@ -226,9 +227,9 @@ static const struct resource *lone_judge(struct lone *l, const char *exe, const 
 	(void)snprintf(d->info.comm, sizeof(d->info.comm), "%s", comm);
 	(void)snprintf(d->info.service, sizeof(d->info.service), "shallow");
 	assert_int_equal(agent_targets_judge(&l->agent, d), expected);
-	resource = resource_ref(d->resource);
+	/* To be compared, no more. */
+	resource = d->resource;
 	delivery_free(d);
-	resource_unref(resource);
 	return resource;
 }
 

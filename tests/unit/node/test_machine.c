@@ -56,7 +56,7 @@ static void memory_is_counted_in_bytes(void **state)
 	assert_int_equal(m.free, UINT64_C(19385360) << 10);
 	assert_int_equal(m.available, UINT64_C(23167520) << 10);
 	assert_int_equal(m.buffers, UINT64_C(35788) << 10);
-	assert_int_equal(m.cached, UINT64_C(3846740 + 224536) << 10);
+	assert_int_equal(m.cached, (uint64_t)(3846740 + 224536) << 10);
 }
 
 static void what_is_incomplete_is_no_reading(void **state)
