@@ -95,9 +95,9 @@ int node_memory_parse(struct view text, struct node_memory *ret_memory)
 	const struct {
 		const char *key;
 		uint64_t *to;
-	} rows[] = {{"MemTotal:", &m.total},	{"MemFree:", &m.free},
-		    {"MemAvailable:", &m.available}, {"Buffers:", &m.buffers},
-		    {"Cached:", &cached},	{"SReclaimable:", &reclaimable}};
+	} rows[] = {
+		{"MemTotal:", &m.total},  {"MemFree:", &m.free}, {"MemAvailable:", &m.available},
+		{"Buffers:", &m.buffers}, {"Cached:", &cached},	 {"SReclaimable:", &reclaimable}};
 	unsigned int found = 0;
 	struct view line;
 

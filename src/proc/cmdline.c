@@ -43,17 +43,20 @@ static const char *const node_value[] = {"--require",
 					 "--dns-result-order",
 					 "--experimental-config-file",
 					 NULL};
-static const char *const ruby_value[] = {"--encoding",	"--external-encoding", "--internal-encoding",
-					 "--enable",	"--disable",	       "--backtrace-limit",
+static const char *const ruby_value[] = {"--encoding", "--external-encoding", "--internal-encoding",
+					 "--enable",   "--disable",	      "--backtrace-limit",
 					 NULL};
 static const char *const php_code[] = {"--run", "--process-code", "--process-begin",
 				       "--process-end", NULL};
-static const char *const php_value[] = {"--php-ini", "--define", "--docroot",
+static const char *const php_value[] = {"--php-ini", "--define",	 "--docroot",
 					"--server",  "--zend-extension", NULL};
 static const char *const shell_value[] = {"--rcfile", "--init-file", NULL};
-static const char *const dotnet_value[] = {"--fx-version",   "--roll-forward",
-					   "--additionalprobingpath", "--additional-deps",
-					   "--depsfile",     "--runtimeconfig",
+static const char *const dotnet_value[] = {"--fx-version",
+					   "--roll-forward",
+					   "--additionalprobingpath",
+					   "--additional-deps",
+					   "--depsfile",
+					   "--runtimeconfig",
 					   NULL};
 
 static const struct interpreter interpreters[] = {
@@ -98,8 +101,7 @@ bool proc_cmdline_next(struct view args, size_t *at, struct view *ret_arg)
 	if (*at >= args.len)
 		return false;
 	end = memchr(args.data + *at, 0, args.len - *at);
-	*ret_arg = view_of(args.data + *at,
-			   (end ? (size_t)(end - args.data) : args.len) - *at);
+	*ret_arg = view_of(args.data + *at, (end ? (size_t)(end - args.data) : args.len) - *at);
 	*at += ret_arg->len + 1;
 	return true;
 }
@@ -257,8 +259,8 @@ static bool java_module(struct view module, struct proc_cmdline *ret)
 	const uint8_t *slash = module.len ? memchr(module.data, '/', module.len) : NULL;
 
 	ret->kind = slash ? PROC_CMDLINE_CLASS : PROC_CMDLINE_MODULE;
-	ret->what = slash ? view_of(slash + 1, module.len - (size_t)(slash + 1 - module.data))
-			  : module;
+	ret->what =
+		slash ? view_of(slash + 1, module.len - (size_t)(slash + 1 - module.data)) : module;
 	return ret->what.len > 0;
 }
 

@@ -47,16 +47,16 @@ struct proc_info {
 	 * inside of its own is not this.
 	 */
 	char workload[160];
-	char image[32];	    /* "image HASH": the same for all containers of one; "" if unknown */
-	char program[128];  /* what it runs: script, module, class, executable; never "" */
-	char command[257];  /* its command line without secrets, cut; "" if unknown */
-	char service[128];  /* never "" */
+	char image[32];	   /* "image HASH": the same for all containers of one; "" if unknown */
+	char program[128]; /* what it runs: script, module, class, executable; never "" */
+	char command[257]; /* its command line without secrets, cut; "" if unknown */
+	char service[128]; /* never "" */
 	/* Set by the agent: */
 	char runtime[32];	  /* "Go 1.27", "Python 3.11", "native"; "" if unknown */
 	char parent_service[128]; /* of the nearest ancestor that is not short-lived; "" if none */
-	char namespace[64]; /* service.namespace in OTEL_RESOURCE_ATTRIBUTES, "" if none */
-	char version[64];   /* service.version, likewise */
-	pid_t parent;	    /* 0: unknown */
+	char namespace[64];	  /* service.namespace in OTEL_RESOURCE_ATTRIBUTES, "" if none */
+	char version[64];	  /* service.version, likewise */
+	pid_t parent;		  /* 0: unknown */
 	pid_t elder; /* the nearest ancestor that is not short-lived, by the sampler; 0: unknown */
 	bool kernel_thread;
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */

@@ -59,8 +59,8 @@ static bool ends_with(const char *text, const char *end)
 /* By the name of an option, a variable or a header. */
 static bool key_is_secret(struct view key)
 {
-	static const char *const parts[] = {"passw",	  "passphrase", "secret",    "token",
-					    "apikey",	  "credential", "authoriz",  "access-key",
+	static const char *const parts[] = {"passw",	  "passphrase", "secret",     "token",
+					    "apikey",	  "credential", "authoriz",   "access-key",
 					    "access_key", "accesskey",	"privatekey", "api_key",
 					    "api-key"};
 	static const char *const words[] = {"pass", "passin", "passout", "pwd", "pw", "auth"};
@@ -238,7 +238,7 @@ static const struct {
 	char letter;
 	bool attached_only;
 } letters[] = {
-	{"mysql", 'p', true}, {"mariadb", 'p', true}, {"sshpass", 'p', false},
+	{"mysql", 'p', true}, {"mariadb", 'p', true},	 {"sshpass", 'p', false},
 	{"curl", 'u', false}, {"redis-cli", 'a', false}, {"ldap", 'w', false},
 };
 

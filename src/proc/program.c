@@ -1,8 +1,8 @@
 /*
  * src/proc/program.c: what people would call what an interpreter runs; see cmdline.h.
  *
- * Half of all programs are called app.py or Main. Those go by the directory they lie in, or by their
- * package, leaving out parts that are the same everywhere: src, bin, releases/20240131.
+ * Half of all programs are called app.py or Main. Those go by the directory they lie in, or by
+ * their package, leaving out parts that are the same everywhere: src, bin, releases/20240131.
  */
 #include <string.h>
 #include <strings.h>
@@ -15,17 +15,22 @@
 
 /* Files and classes, without what follows the last dot, that say nothing about what they are. */
 static const char *const generic_names[] = {
-	"app",	    "application", "artisan", "asgi",  "bootstrap", "cli",     "console",
-	"docker-entrypoint", "entrypoint", "index", "launcher", "main", "manage", "program",
-	"rails", "run", "server", "start", "startup", "wsgi", "www", "__init__", "__main__", NULL};
+	"app",	      "application", "artisan",	 "asgi",
+	"bootstrap",  "cli",	     "console",	 "docker-entrypoint",
+	"entrypoint", "index",	     "launcher", "main",
+	"manage",     "program",     "rails",	 "run",
+	"server",     "start",	     "startup",	 "wsgi",
+	"www",	      "__init__",    "__main__", NULL};
 
 /* Directories and packages that say as little. */
 static const char *const generic_parts[] = {
-	"app",	"apps", "application", "bin", "bootstrap", "build", "cli", "cmd", "code", "com",
-	"current", "deploy", "dist", "home", "html", "io", "launcher", "lib", "lib64", "libexec",
-	"local", "main", "net", "node_modules", "opt", "org", "out", "public", "release",
-	"releases", "root", "sbin", "scripts", "server", "share", "site-packages", "src", "srv",
-	"start", "startup", "target", "tmp", "usr", "var", "www", NULL};
+	"app",		 "apps",     "application",  "bin",	"bootstrap", "build",	"cli",
+	"cmd",		 "code",     "com",	     "current", "deploy",    "dist",	"home",
+	"html",		 "io",	     "launcher",     "lib",	"lib64",     "libexec", "local",
+	"main",		 "net",	     "node_modules", "opt",	"org",	     "out",	"public",
+	"release",	 "releases", "root",	     "sbin",	"scripts",   "server",	"share",
+	"site-packages", "src",	     "srv",	     "start",	"startup",   "target",	"tmp",
+	"usr",		 "var",	     "www",	     NULL};
 
 static bool is_among(struct view word, const char *const *list)
 {
@@ -208,8 +213,8 @@ static struct view runner_name(struct view name)
 {
 	static const struct {
 		const char *file, *name;
-	} runners[] = {{"npm-cli.js", "npm"},	{"npx-cli.js", "npx"},	 {"yarn.js", "yarn"},
-		       {"yarn.cjs", "yarn"},	{"pnpm.cjs", "pnpm"},	 {"pnpm.js", "pnpm"},
+	} runners[] = {{"npm-cli.js", "npm"},	   {"npx-cli.js", "npx"}, {"yarn.js", "yarn"},
+		       {"yarn.cjs", "yarn"},	   {"pnpm.cjs", "pnpm"},  {"pnpm.js", "pnpm"},
 		       {"corepack.js", "corepack"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(runners); i++)

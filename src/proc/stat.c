@@ -81,7 +81,8 @@ static uint64_t stat_rss(struct view rest)
 	uint64_t pages, bytes;
 
 	return stat_number(stat_field(rest, STAT_FIELD_RSS), &pages) &&
-			       !__builtin_mul_overflow(pages, (uint64_t)sysconf(_SC_PAGESIZE), &bytes)
+			       !__builtin_mul_overflow(pages, (uint64_t)sysconf(_SC_PAGESIZE),
+						       &bytes)
 		       ? bytes
 		       : 0;
 }

@@ -134,8 +134,7 @@ static void work_describe_runtime(const struct agent *a, struct agent_job *job)
 {
 	_cleanup_(proc_maps_release) struct proc_maps maps = {};
 	struct proc_info *info = &job->target.info;
-	bool is_native =
-		strcmp(job->target.runtime, "native") == 0 && work_found_no_go(a, job);
+	bool is_native = strcmp(job->target.runtime, "native") == 0 && work_found_no_go(a, job);
 	bool has_maps = !info->opted_out && !info->no_answer &&
 			agent_runtime_needs_maps(info->exe) &&
 			proc_maps_read(info->id.pid, &maps, NULL) == 0;

@@ -522,8 +522,7 @@ static bool slot_runs_other(const struct agent_slot *slot, const struct proc_inf
 {
 	if (info->exe[0])
 		return !agent_slot_same_program(info, &slot->target.info);
-	return info->comm[0] &&
-	       strncmp(info->comm, slot->target.info.comm, AGENT_COMM_LENGTH) != 0;
+	return info->comm[0] && strncmp(info->comm, slot->target.info.comm, AGENT_COMM_LENGTH) != 0;
 }
 
 static enum agent_delivery_verdict judge_departed(const struct agent *a, struct delivery *d)

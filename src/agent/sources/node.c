@@ -14,7 +14,7 @@
 struct agent_node {
 	uint64_t interval_ns;
 	struct inbox *inbox;
-	bool has_before;	/* otherwise what is read next is the baseline */
+	bool has_before; /* otherwise what is read next is the baseline */
 	struct node_cpu before;
 };
 
@@ -31,14 +31,14 @@ static int add_counter(struct metrics *m, enum metric_id id, const char *attribu
 {
 	bool is_known = values[0] <= values[1];
 
-	return metrics_add(m, &(struct metric_point){
-				      .metric = &registry_metrics[id],
-				      .attributes = {attribute},
-				      .value = part + 1 == parts->n ? (double)values[1] : NAN,
-				      .increase = is_known ? (double)(values[1] - values[0]) /
-								     (double)parts->n
-							   : NAN,
-			      });
+	return metrics_add(
+		m, &(struct metric_point){
+			   .metric = &registry_metrics[id],
+			   .attributes = {attribute},
+			   .value = part + 1 == parts->n ? (double)values[1] : NAN,
+			   .increase = is_known ? (double)(values[1] - values[0]) / (double)parts->n
+						: NAN,
+		   });
 }
 
 /* before: NULL for a baseline. */

@@ -221,13 +221,12 @@ const struct metric registry_metrics[METRICS] = {
 			.family = "java_alloc", .prometheus = "container_jvm_lost_samples_total"),
 
 	/* The machine: /proc/stat and /proc/meminfo. */
-	[METRIC_SYSTEM_CPU_TIME] =
-		COUNTER("system.cpu.time", "nanoseconds", "CPU time of the machine",
-			"CPU time of all CPUs since boot, by mode: user, nice, system, idle, "
-			"iowait, interrupt or steal.",
-			.family = "system", .prometheus = "system_cpu_seconds_total",
-			.prometheus_divisor = NANOSECONDS, .attributes = {"cpu.mode"},
-			.labels = {"mode"}),
+	[METRIC_SYSTEM_CPU_TIME] = COUNTER(
+		"system.cpu.time", "nanoseconds", "CPU time of the machine",
+		"CPU time of all CPUs since boot, by mode: user, nice, system, idle, "
+		"iowait, interrupt or steal.",
+		.family = "system", .prometheus = "system_cpu_seconds_total",
+		.prometheus_divisor = NANOSECONDS, .attributes = {"cpu.mode"}, .labels = {"mode"}),
 	[METRIC_SYSTEM_CPU_BUSY] =
 		COUNTER("system.cpu.busy", "nanoseconds", "Busy CPUs",
 			"CPU time of all CPUs in every mode but idle and iowait.",
@@ -239,15 +238,13 @@ const struct metric registry_metrics[METRICS] = {
 		      "Memory of the machine, by state: used, free, buffers or cached.",
 		      .family = "system", .prometheus = "system_memory_usage_bytes",
 		      .attributes = {"system.memory.state"}, .labels = {"state"}),
-	[METRIC_SYSTEM_MEMORY_USED] =
-		GAUGE("system.memory.used", "bytes", "Memory in use",
-		      "Memory of the machine that is not available to programs.",
-		      .family = "system", .prometheus = "system_memory_used_bytes",
-		      .stream = "system:memory_used:bytes"),
-	[METRIC_SYSTEM_MEMORY_LIMIT] =
-		GAUGE("system.memory.limit", "bytes", "Memory of the machine",
-		      "Memory of the machine.", .family = "system",
-		      .prometheus = "system_memory_limit_bytes"),
+	[METRIC_SYSTEM_MEMORY_USED] = GAUGE(
+		"system.memory.used", "bytes", "Memory in use",
+		"Memory of the machine that is not available to programs.", .family = "system",
+		.prometheus = "system_memory_used_bytes", .stream = "system:memory_used:bytes"),
+	[METRIC_SYSTEM_MEMORY_LIMIT] = GAUGE(
+		"system.memory.limit", "bytes", "Memory of the machine", "Memory of the machine.",
+		.family = "system", .prometheus = "system_memory_limit_bytes"),
 
 	/* sonde itself, and its store. */
 	[METRIC_SONDE_INFO] = GAUGE("sonde.info", "bool", "Version", "Version of sonde; always 1.",

@@ -38,9 +38,15 @@ static void feed(struct view args, const char *exe, const char *cwd)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const exes[] = {"",	       "/usr/bin/python3.11", "/usr/bin/node",
-					   "/usr/bin/java", "/usr/bin/ruby3.1",	   "/usr/bin/php8.2",
-					   "/usr/bin/perl", "/bin/bash",	   "/bin/busybox",
+	static const char *const exes[] = {"",
+					   "/usr/bin/python3.11",
+					   "/usr/bin/node",
+					   "/usr/bin/java",
+					   "/usr/bin/ruby3.1",
+					   "/usr/bin/php8.2",
+					   "/usr/bin/perl",
+					   "/bin/bash",
+					   "/bin/busybox",
 					   "/usr/bin/dotnet"};
 	_cleanup_free_ char *cwd = NULL;
 	char line[64];

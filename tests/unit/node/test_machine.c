@@ -96,8 +96,8 @@ static void this_machine_has_both(void **state)
 	node_machine_read(&machine);
 	assert_true(machine.has_cpu && machine.has_memory);
 	assert_int_equal(machine.cpu.cpus, sysconf(_SC_NPROCESSORS_ONLN));
-	assert_int_equal(machine.memory.total, (uint64_t)sysconf(_SC_PHYS_PAGES) *
-						       (uint64_t)sysconf(_SC_PAGESIZE));
+	assert_int_equal(machine.memory.total,
+			 (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
 	assert_true(node_cpu_busy_ns(&machine.cpu) > 0);
 }
 

@@ -910,7 +910,8 @@ static void metrics_are_what_prometheus_reads(void **state)
 	assert_non_null(strstr(buf_cstr(&answer),
 			       "\ncontainer_go_alloc_bytes_total{service=\"shop\",container=\"\","
 			       "pid=\"17\",comm=\"sh\\\"op\\\\\\n?\"} 1.8446744073709552e+19\n"));
-	assert_non_null(strstr(buf_cstr(&answer), "\nsystem_cpu_seconds_total{mode=\"user\"} 1.5\n"));
+	assert_non_null(
+		strstr(buf_cstr(&answer), "\nsystem_cpu_seconds_total{mode=\"user\"} 1.5\n"));
 	/* The same under the name that it had for Go alone. */
 	assert_non_null(strstr(buf_cstr(&answer), "\ncontainer_resident_memory_bytes{service="));
 	assert_non_null(strstr(buf_cstr(&answer), "\ncontainer_go_resident_memory_bytes{service="));
