@@ -51,7 +51,8 @@ def events(registry):
                  [[f"`{e['event']}`", e["help"], f"`{e['family']}`"] for e in registry["events"]])
 
 
-TABLES = {"types": types, "events": events, "process": metrics("cpu"), "go": metrics("go_"),
+TABLES = {"types": types, "events": events, "process": metrics("cpu", "process"), "machine": metrics("system"),
+          "go": metrics("go_"),
           "jvm": metrics("java_"), "sonde": metrics("sonde")}
 
 

@@ -43,6 +43,8 @@ ORACLE = {
     "jfr": ["java"],
     "kill": ["server"],
     "metrics": ["server"],
+    "names": ["server"],
+    "node": ["server"],
     "oom": ["server"],
     "python": ["server"],
     "python_layout": ["cpu"],

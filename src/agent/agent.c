@@ -13,6 +13,7 @@
 #include "features/probe.h"
 #include "golang/rates/journal.h"
 #include "proc/aide/aides.h"
+#include "proc/host.h"
 #include "proc/rss.h"
 
 /* How long sinks may take to write their records at the end. */
@@ -56,6 +57,7 @@ static void agent_free(struct agent *a)
 	if (!agent_pool_free(a->pool, agent_targets_drop))
 		return;
 	agent_targets_free(a);
+	live_clear(&a->machine);
 	for (size_t i = 0; i < a->n_pushers; i++)
 		if (a->pushers[i].ops->free)
 			a->pushers[i].ops->free(a->pushers[i].state);
@@ -159,6 +161,7 @@ static void agent_configure(struct agent *a)
 		.context = a,
 	};
 	a->configs.oom = (struct agent_oom_config){.percent = c->oom_percent};
+	a->configs.node = (struct agent_node_config){.interval_ns = c->interval_ns};
 }
 
 static bool is_among(const struct source_ops *const *list, const struct source_ops *ops)
@@ -295,6 +298,7 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 	a->config = *config;
 	a->procs = procs;
 	agent_know_self(a);
+	a->hides_commands = proc_host_hides_processes();
 	agent_configure(a);
 	agent_list_asked(a, parts->asked);
 	a->health.started_ns = (int64_t)clock_unix_ns();
@@ -369,8 +373,20 @@ static int target_metrics(const struct agent *a, const struct agent_slot *slot,
 
 	t->metrics = metrics_new();
 	r = t->metrics ? live_copy(&slot->pushed, t->metrics) : -ENOMEM;
+	if (r == 0 && slot->rss_bytes && !slot->target.info.opted_out)
+		r = metrics_add_gauge(t->metrics, METRIC_PROCESS_MEMORY, (double)slot->rss_bytes);
 	for (size_t i = 0; r == 0 && i < a->n_sources; i++)
 		r = live_copy(&slot->sources[i].live, t->metrics);
+	return r;
+}
+
+int agent_machine(struct agent *a, struct metrics *to)
+{
+	int r;
+
+	(void)pthread_mutex_lock(&a->lock);
+	r = live_copy(&a->machine, to);
+	(void)pthread_mutex_unlock(&a->lock);
 	return r;
 }
 

@@ -48,6 +48,8 @@ struct agent_config {
 #define AGENT_GOROUTINE_MAX 100000
 /* The service of our own metrics. */
 #define AGENT_SELF "sonde"
+/* And of those of the machine. */
+#define AGENT_MACHINE "(machine)"
 
 struct agent; /* opaque */
 
@@ -95,6 +97,9 @@ struct agent_targets {
 };
 int agent_targets(struct agent *agent, struct agent_targets *ret_targets);
 void agent_targets_release(struct agent_targets *targets);
+
+/* Adds the current metrics of the machine itself. */
+int agent_machine(struct agent *agent, struct metrics *to);
 
 struct agent_health {
 	int64_t started_ns;

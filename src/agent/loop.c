@@ -48,6 +48,7 @@ static void interval_begin(struct agent *a)
 		.begin_ns = now,
 		.end_ns = now + (uint64_t)(stamp - wall),
 		.stamp_ns = stamp,
+		.start_ns = a->interval.stamp_ns,
 	};
 	(void)pthread_mutex_lock(&a->lock);
 	a->watched_end_ns = a->interval.end_ns;

@@ -16,6 +16,7 @@
 #include "pipeline/inbox.h"
 #include "pipeline/live.h"
 #include "pipeline/pipeline.h"
+#include "proc/maps.h"
 
 /* More are listed with the reason; each costs three descriptors and some hundred kilobytes. */
 #define AGENT_MAX_PROFILED 2000
@@ -67,6 +68,8 @@ struct agent_slot {
 	bool look_again;		 /* all of it; for single sources see ask_again */
 	uint64_t exec_ns;		 /* since when, because of an exec */
 	char claim[128];		 /* the service name by its own word */
+	bool has_parent;		 /* its parent_service is settled */
+	uint64_t rss_bytes;		 /* as of the last interval; 0: unknown */
 	const struct resource *resource; /* NULL: not examined yet */
 	const struct resource *before;	 /* of the program before the last exec, or NULL */
 	uint64_t before_exe;		 /* hash of its name, */
@@ -106,11 +109,26 @@ struct agent_known {
 	struct agent_slot *slot;
 };
 
+/* A process that has exited: see agent/schedule/departed.c. */
+struct agent_departed {
+	struct proc_id id;
+	uint64_t image; /* as in proc_info */
+	uint64_t exe;	/* hash of its name */
+	char comm[32];
+	bool opted_out;
+	const struct resource *resource; /* NULL: none */
+	uint64_t until_ns;
+};
+#define AGENT_DEPARTED_MAX 1024
+/* What the kernel keeps of a name, without its NUL. */
+#define AGENT_COMM_LENGTH 15
+
 struct agent_interval {
 	uint64_t number; /* from 1 */
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	int64_t stamp_ns; /* its end since 1970, a multiple of its length */
+	int64_t start_ns; /* the end of the one before; 0: there was none */
 	uint64_t late_ns; /* intervals that it lasts too long, in stamp_ns */
 };
 
@@ -143,6 +161,7 @@ struct agent {
 	pthread_t thread;
 	atomic_bool stopping;
 	bool wants_cpu;
+	bool hides_commands; /* others must not see command lines either */
 
 	/* Owned by the loop; others only read, with the lock. */
 	pthread_mutex_t lock;
@@ -152,6 +171,9 @@ struct agent {
 	size_t n_leaving;
 	struct agent_health health;
 	bool too_many;
+	struct agent_departed departed[AGENT_DEPARTED_MAX]; /* a ring */
+	size_t n_departed;				    /* ever */
+	struct live machine;				    /* metrics of the machine */
 
 	uint64_t watched_end_ns; /* when the interval should end; 0: none runs */
 
@@ -199,11 +221,30 @@ void agent_slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t 
 bool agent_slot_same_program(const struct proc_info *one, const struct proc_info *other);
 /* Whether it is of the program before the last exec. */
 bool agent_slot_was_program(const struct agent_slot *slot, const struct proc_info *info);
-/* Names of services change hands. */
+/* Names of services change hands; or what else is known of it has changed. */
+void agent_slot_relabel(struct agent *agent, struct agent_slot *slot);
 void agent_slot_settle_name(struct agent *agent, struct agent_slot *slot);
 void agent_slot_take_looks(struct agent *agent, struct agent_slot *slot,
 			   const struct agent_job *job);
 void agent_slot_take_readings(struct agent *agent, struct agent_slot *slot, struct agent_job *job);
+void agent_slot_deliver_memory(struct agent *agent, const struct agent_slot *slot,
+			       struct record_time when);
+
+/* agent/schedule/runtime.c: "Go 1.27", "" if unknown; exe, maps as in proc_info; maps or NULL. */
+void agent_runtime_describe(const char *runtime, const char *exe, bool is_native,
+			    const struct proc_maps *maps, char *dst, size_t cap);
+bool agent_runtime_needs_maps(const char *exe);
+
+/*
+ * agent/schedule/parents.c: fills parent_service. False if that ancestor is still to be examined.
+ */
+bool agent_targets_find_parent(const struct agent *agent, struct proc_info *info);
+
+/* agent/schedule/departed.c: whom records are about that come after an exit. */
+void agent_departed_add(struct agent *agent, const struct agent_slot *slot);
+const struct agent_departed *agent_departed_find(const struct agent *agent,
+						 const struct proc_info *info);
+void agent_departed_forget(struct agent *agent, uint64_t now); /* those before it */
 
 /* agent/schedule/targets.c: the known processes. */
 void agent_targets_discover(struct agent *agent);

@@ -28,6 +28,11 @@ uint64_t clock_unix_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
+uint64_t clock_boot_ns(void)
+{
+	return clock_ns(CLOCK_BOOTTIME);
+}
+
 uint64_t clock_cpu_ns(void)
 {
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);

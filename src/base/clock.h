@@ -8,7 +8,8 @@
 
 uint64_t clock_mono_ns(void);
 uint64_t clock_unix_ns(void);
-uint64_t clock_cpu_ns(void); /* CPU time of this process, user and system */
+uint64_t clock_boot_ns(void); /* since boot, sleep included, as start times of processes are */
+uint64_t clock_cpu_ns(void);  /* CPU time of this process, user and system */
 void clock_sleep_ns(uint64_t ns);
 
 /* Parses "500ms", "30s", "5m", "1h", "7d"; a bare number means seconds. -EINVAL otherwise. */

@@ -59,12 +59,15 @@ static void tracked_free(struct cpu_tracked *t)
 	free(t);
 }
 
+static uint64_t start_ticks(const struct cpu_process *process)
+{
+	return process->start_ns / (NS_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
 /* Whether the pid still belongs to the sampled process. */
 static bool is_same(const struct proc_info *info, const struct cpu_process *process)
 {
-	uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
-
-	return info->id.start_ticks == process->start_ns / (NS_PER_SEC / ticks_per_s);
+	return info->id.start_ticks == start_ticks(process);
 }
 
 /* By now it may run another program, whose name this is; what it called itself tells. */
@@ -88,6 +91,7 @@ static void identify(const struct cpu_profiler *p, const struct cpu_process *pro
 		return;
 	}
 	proc_info_of_exited(process->pid, process->comm, process->uid, process->cgroup, info);
+	info->id.start_ticks = start_ticks(process);
 }
 
 /* Whether it is tracked, or its owner may have one more. */
@@ -151,6 +155,8 @@ static int take_stack(void *context, const struct cpu_stack *stack)
 	if (!t)
 		return err_oom(p->err);
 	t->sampled = true;
+	if (!t->info.elder)
+		t->info.elder = stack->process->elder;
 	options.owner = (struct cpu_owner){.process = &t->allowance, .uid = stack->process->owner};
 	b = &t->builders[stack->offcpu];
 	if (!b->profile)

@@ -122,7 +122,7 @@ static const char *executable_name(const struct proc_info *info)
 int pipeline_process(struct pipeline *p, const struct proc_info *info,
 		     const struct resource **ret_resource, struct err *err)
 {
-	char pid[16];
+	char pid[16] = "";
 	const struct label labels[] = {
 		{"service.name", info->service},
 		{"service.namespace", info->namespace},
@@ -130,6 +130,9 @@ int pipeline_process(struct pipeline *p, const struct proc_info *info,
 		{"host.name", p->host},
 		{"process.pid", pid},
 		{"process.executable.name", executable_name(info)},
+		{"process.command_line", info->command},
+		{"process.runtime.description", info->runtime},
+		{"sonde.parent", info->parent_service},
 		{"container.id", info->container},
 		{"k8s.pod.uid", info->pod},
 		{"systemd.unit", info->unit},
@@ -141,7 +144,9 @@ int pipeline_process(struct pipeline *p, const struct proc_info *info,
 		.n_labels = sizeof(labels) / sizeof(labels[0]),
 	};
 
-	(void)snprintf(pid, sizeof(pid), "%d", (int)info->id.pid);
+	/* The machine is no process. */
+	if (info->id.pid)
+		(void)snprintf(pid, sizeof(pid), "%d", (int)info->id.pid);
 	return resource_get(p->resources, &like, ret_resource, err);
 }
 

@@ -53,6 +53,32 @@ bool proc_host_reads_all_files(void)
 	return proc_host_has_cap(CAP_DAC_READ_SEARCH) || proc_host_has_cap(CAP_DAC_OVERRIDE);
 }
 
+/* What was mounted last lies on top: ID PARENT MAJOR:MINOR ROOT POINT ... - proc SOURCE OPTIONS */
+bool proc_host_parse_hidepid(const char *mountinfo)
+{
+	bool hides = false;
+
+	for (const char *line = mountinfo, *end; *line; line = end + (*end == '\n')) {
+		size_t n = strcspn(line, "\n");
+		const char *option, *value;
+
+		end = line + n;
+		if (!memmem(line, n, " / /proc ", 9) || !memmem(line, n, " - proc ", 8))
+			continue;
+		option = memmem(line, n, "hidepid=", 8);
+		value = option ? option + 8 : "0";
+		hides = strncmp(value, "0", 1) != 0 && strncmp(value, "off", 3) != 0;
+	}
+	return hides;
+}
+
+bool proc_host_hides_processes(void)
+{
+	_cleanup_(buf_release) struct buf text = {};
+
+	return proc_host_parse_hidepid(host_read("/proc/self/mountinfo", &text));
+}
+
 bool proc_host_is_filtered(void)
 {
 	return host_status("\nSeccomp:", 10) == 2;

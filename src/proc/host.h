@@ -15,6 +15,10 @@
 bool proc_host_has_cap(unsigned int cap);
 /* Whoever's they are. */
 bool proc_host_reads_all_files(void);
+/* Whether /proc is mounted so that users do not see the processes of others (hidepid). */
+bool proc_host_hides_processes(void);
+/* The same, from the text of /proc/self/mountinfo. */
+bool proc_host_parse_hidepid(const char *mountinfo);
 /* Whether we are in the initial PID namespace. */
 bool proc_host_has_own_pids(void);
 /* kernel.yama.ptrace_scope; 0 if there is none. */

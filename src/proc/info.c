@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/io.h"
 #include "proc/aide/aides.h"
+#include "proc/cmdline.h"
 #include "proc/ns.h"
 #include "proc/stat.h"
 #include "proc/status.h"
@@ -201,7 +202,32 @@ static void info_read_environ(struct proc_info *info)
 		proc_info_parse_environ(info, buf_view(&env));
 }
 
-static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, struct err *err)
+/* Where it runs matters only for what it runs by a name without a directory. */
+static void info_read_cwd(struct proc_info *info, struct buf *path)
+{
+	if (!info_was_read(info, proc_aides_read_link(info->id.pid, "cwd", path)))
+		path->len = 0;
+}
+
+static void info_read_cmdline(struct proc_info *info)
+{
+	_cleanup_(buf_release) struct buf args = buf_with_max(PROC_CMDLINE_MAX),
+					  cwd = buf_with_max(PATH_MAX);
+	struct proc_cmdline found;
+	const char *dir;
+
+	if (!info_read_file(info, "cmdline", &args))
+		return;
+	proc_cmdline_text(buf_view(&args), info->command, sizeof(info->command));
+	if (!proc_cmdline_find(buf_view(&args), info->exe, &found))
+		return;
+	if (proc_cmdline_needs_cwd(&found))
+		info_read_cwd(info, &cwd);
+	dir = buf_cstr(&cwd);
+	proc_cmdline_name(&found, dir ? dir : "", info->program, sizeof(info->program));
+}
+
+static int info_read(pid_t pid, bool with_memory, struct proc_info *ret_info, struct err *err)
 {
 	struct proc_info info = {0};
 	struct proc_status status;
@@ -214,14 +240,17 @@ static int info_read(pid_t pid, bool with_environ, struct proc_info *ret_info, s
 	memcpy(info.comm, st.comm, sizeof(info.comm));
 	info.kernel_thread = st.kernel_thread;
 	info.exec_image = st.image;
+	info.parent = st.parent;
 	info.uid = proc_status_read(pid, &status, NULL) == 0 ? status.uid : PROC_UID_UNKNOWN;
 	if (!info.kernel_thread) {
 		info_read_exe(&info);
 		info_read_cgroup(&info);
 		if (info.container[0] && info.workload[0])
 			info_read_mounts(&info);
-		if (with_environ)
+		if (with_memory)
 			info_read_environ(&info);
+		if (with_memory && !info.no_answer)
+			info_read_cmdline(&info);
 	}
 	proc_info_name_service(&info);
 	/* All of this was read by pid: it is consistent only if the pid was not reused. */

@@ -3,8 +3,9 @@
  *
  * The service name follows OpenTelemetry: OTEL_SERVICE_NAME or service.name in
  * OTEL_RESOURCE_ATTRIBUTES of the target's environment; else the container, if it has a name (LXC)
- * and not just an id; else the systemd unit, unless in a container; else the executable's name;
- * else the command. Control characters in names are replaced by '?'.
+ * and not just an id; else the systemd unit, unless in a container; else what its interpreter runs
+ * (proc/cmdline.h); else the executable's name; else the command. Control characters in names are
+ * replaced by '?'.
  *
  * Most of these names are the process's own word: anybody can set a variable or name a file. Who it
  * belongs to is not: its user, and what the machine's managers have put it into. So it has an
@@ -46,10 +47,17 @@ struct proc_info {
 	 * inside of its own is not this.
 	 */
 	char workload[160];
-	char image[32];	    /* "image HASH": the same for all containers of one; "" if unknown */
-	char service[128];  /* never "" */
-	char namespace[64]; /* service.namespace in OTEL_RESOURCE_ATTRIBUTES, "" if none */
-	char version[64];   /* service.version, likewise */
+	char image[32];	   /* "image HASH": the same for all containers of one; "" if unknown */
+	char program[128]; /* what it runs: script, module, class, executable; never "" */
+	char command[257]; /* its command line without secrets, cut; "" if unknown */
+	char service[128]; /* never "" */
+	/* Set by the agent: */
+	char runtime[32];	  /* "Go 1.27", "Python 3.11", "native"; "" if unknown */
+	char parent_service[128]; /* of the nearest ancestor that is not short-lived; "" if none */
+	char namespace[64];	  /* service.namespace in OTEL_RESOURCE_ATTRIBUTES, "" if none */
+	char version[64];	  /* service.version, likewise */
+	pid_t parent;		  /* 0: unknown */
+	pid_t elder; /* the nearest ancestor that is not short-lived, by the sampler; 0: unknown */
 	bool kernel_thread;
 	bool opted_out; /* SONDE_PROFILING=disabled is in its environment */
 	bool java_off;	/* SONDE_JAVA=off is */
@@ -59,7 +67,10 @@ struct proc_info {
 };
 
 int proc_info_read(pid_t pid, struct proc_info *ret_info, struct err *err);
-/* Without the environment, which is in the process's memory: a hostile process can make us wait. */
+/*
+ * Without environment and command line, which are in the process's memory: a hostile process can
+ * make us wait.
+ */
 int proc_info_read_shallow(pid_t pid, struct proc_info *ret_info, struct err *err);
 
 /*
@@ -85,8 +96,13 @@ void proc_info_parse_mounts(struct proc_info *info, const char *text);
  * (NUL-terminated).
  */
 void proc_info_parse_environ(struct proc_info *info, struct view env);
-/* Sets service from the other fields, unless already set; and owner and rank. */
+/* Sets program and service from the other fields, unless already set; and owner and rank. */
 void proc_info_name_service(struct proc_info *info);
+/*
+ * It has not called exec since `before` was read: a title, or another name for its first thread,
+ * changes nothing.
+ */
+void proc_info_keep_program(struct proc_info *info, const struct proc_info *before);
 
 /* All pids in /proc in ascending order. The caller frees the array. */
 int proc_list(pid_t **ret_pids, size_t *ret_len, struct err *err);

@@ -83,12 +83,25 @@ static void info_prove(struct proc_info *info)
 	memcpy(info->owner, info->workload, sizeof(info->owner));
 }
 
-void proc_info_name_service(struct proc_info *info)
+static void info_name_program(struct proc_info *info)
 {
 	const char *slash = strrchr(info->exe, '/');
 	struct view name = view_str(info->comm[0] ? info->comm : "?");
 
+	if (info->program[0])
+		return;
+	if (slash && slash[1])
+		name = view_str(slash + 1);
+	proc_text_copy(info->program, sizeof(info->program), name);
+}
+
+void proc_info_name_service(struct proc_info *info)
+{
+	struct view name;
+
 	info_find_owner(info);
+	info_name_program(info);
+	name = view_str(info->program);
 	if (info->service[0])
 		return;
 	if (info_container_has_name(info)) {
@@ -101,10 +114,16 @@ void proc_info_name_service(struct proc_info *info)
 			name.len -= strlen(".service");
 		if (info_is_proven(info, "unit ", info->unit))
 			info_prove(info);
-	} else if (slash && slash[1]) {
-		name = view_str(slash + 1);
 	}
 	proc_text_copy(info->service, sizeof(info->service), name);
+}
+
+void proc_info_keep_program(struct proc_info *info, const struct proc_info *before)
+{
+	if (strcmp(info->service, info->program) == 0)
+		memcpy(info->service, before->program, sizeof(info->service));
+	memcpy(info->program, before->program, sizeof(info->program));
+	memcpy(info->command, before->command, sizeof(info->command));
 }
 
 /* --- images ---------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,8 +23,10 @@
 /* Numbered as in proc(5); field 3, the state, is the first after the name. */
 enum {
 	STAT_FIELD_STATE = 3,
+	STAT_FIELD_PARENT = 4,
 	STAT_FIELD_FLAGS = 9,
 	STAT_FIELD_START = 22,
+	STAT_FIELD_RSS = 24,
 	STAT_FIELD_START_CODE = 26,
 	STAT_FIELD_END_CODE = 27,
 	STAT_FIELD_START_STACK = 28,
@@ -64,6 +67,26 @@ static struct view stat_field(struct view rest, int number)
 	}
 }
 
+/* 0 if it is missing, or no pid. */
+static pid_t stat_parent(struct view rest)
+{
+	uint64_t pid;
+
+	return stat_number(stat_field(rest, STAT_FIELD_PARENT), &pid) && pid <= INT_MAX ? (pid_t)pid
+											: 0;
+}
+
+static uint64_t stat_rss(struct view rest)
+{
+	uint64_t pages, bytes;
+
+	return stat_number(stat_field(rest, STAT_FIELD_RSS), &pages) &&
+			       !__builtin_mul_overflow(pages, (uint64_t)sysconf(_SC_PAGESIZE),
+						       &bytes)
+		       ? bytes
+		       : 0;
+}
+
 /* Zero or one on old kernels, or without permission. */
 static uint64_t stat_image(struct view rest)
 {
@@ -97,6 +120,8 @@ int proc_stat_parse(struct view text, struct proc_stat *ret_stat)
 	st.state = (char)state.data[0];
 	st.kernel_thread = flags & STAT_PF_KTHREAD;
 	st.exiting = flags & STAT_PF_EXITING;
+	st.parent = stat_parent(rest);
+	st.rss_bytes = stat_rss(rest);
 	st.image = stat_image(rest);
 	*ret_stat = st;
 	return 0;

@@ -1,4 +1,4 @@
-/* src/proc/stat.h: the fields of /proc/PID/stat that tell processes apart. */
+/* src/proc/stat.h: the fields of /proc/PID/stat that tell processes apart, and their memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,9 @@ struct proc_stat {
 	char state;    /* R, S, D, T, t, Z, X, I */
 	bool kernel_thread;
 	bool exiting;
+	pid_t parent; /* 0: none that we can see */
 	uint64_t start_ticks;
+	uint64_t rss_bytes; /* resident memory; 0: none */
 	/*
 	 * The addresses of code and stack, mixed into one number. Every exec changes it, even of
 	 * the same program: the stack starts elsewhere. 0 without permission.

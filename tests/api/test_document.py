@@ -12,7 +12,7 @@ from schema import DAY_MS, ROOT, Document
 WINDOW = {"service", "type", "from", "to", "label"}
 # Only there with a second window.
 OPTIONAL = {"before_total", "before_self", "before_total_of", "damaged"}
-METRIC = re.compile(r"\b(?:container|sonde)_[a-z0-9_]+[a-z0-9]\b")
+METRIC = re.compile(r"\b(?:container|sonde|system)_[a-z0-9_]+[a-z0-9]\b")
 
 
 def read(path):

@@ -122,7 +122,7 @@ export const registry = JSON.parse(readFileSync(new URL('types.json', import.met
 export const TYPES = [
   ...registry.types.map(({ type, mode }) => ({ type, mode })),
   ...registry.metrics.filter((m) => m.stream).map((m) => ({ type: m.stream, mode: m.kind === 'gauge' ? 'snapshot' : 'delta' })),
-].filter(({ type }) => !/^(java_|offcpu:)/.test(type)).sort((a, b) => (a.type < b.type ? -1 : 1));
+].filter(({ type }) => !/^(java_|offcpu:|system:)/.test(type)).sort((a, b) => (a.type < b.type ? -1 : 1));
 /*
  * Only these services have all types; the others have the heap, as on a machine that lacks the rest.
  * `gateway` does not record where it blocks, `search` has no limit of memory.
@@ -139,7 +139,7 @@ function runtimeAt(s, name, t) {
   const alloc = s.stacks.reduce((sum, x) => sum + x.rate(t), 0);
   const cycles = alloc / live;
   return {
-    heap_live: live, heap_goal: 2 * live, heap_inuse: 1.1 * live, memory_used: 1.3 * live, rss: 1.25 * live + 8 * MB, memory_limit: 420 * MB, alloc,
+    heap_live: live, heap_goal: 2 * live, heap_inuse: 1.1 * live, memory_used: 1.3 * live, memory: 1.25 * live + 8 * MB, memory_limit: 420 * MB, alloc,
     goroutines: s.goroutines.reduce((sum, g) => sum + g.count(t), 0), gomaxprocs: 8 * s.processes,
     gc_cpu_fraction: 9000 * s.processes * jitter(t, 3), gc_cycles: cycles, gc_pause: cycles * 2.4e5 * jitter(t, 9),
   }[name];
@@ -150,7 +150,7 @@ export function stacksOf(service, type) {
   const [family, name] = type.type.split(':');
   if (family === 'go_goroutine' || name === 'goroutine')
     return service.goroutines.filter((g) => name === 'goroutine' || g.state === name).map((g) => ({ frames: g.frames, at: g.count }));
-  if (family === 'go_runtime') return [{ frames: ['runtime'], at: (t) => runtimeAt(service, name, t) }];
+  if (family === 'go_runtime' || family === 'process') return [{ frames: ['runtime'], at: (t) => runtimeAt(service, name, t) }];
   return service.stacks.map((s) => ({ frames: s.frames, at: (t) => valueAt(s, type, t) }));
 }
 

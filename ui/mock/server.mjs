@@ -247,7 +247,7 @@ function health() {
 
 function targets() {
   const no = (cause, reason, remedy) => [{ reader: 'go-heap', available: false, cause, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
-  const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
+  const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, command: `/usr/bin/${comm} --listen 127.0.0.1:8080 --token ***`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
   const out = ['systemd', 'dbus-daemon', 'sshd', 'cron', 'bash', 'postgres', 'postgres', 'nginx', 'nginx', 'python3', 'redis-server', 'agetty', 'udevd', 'journald']
     .map((c, i) => target(100 + i * 37, c, no('not_go', 'not a Go program', null)));
   out.push(target(4711, 'dockerd', no('denied', 'not enough permissions', 'run sonde as root')));

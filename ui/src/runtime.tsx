@@ -31,7 +31,7 @@ const SHARE = 'go_runtime:gc_cpu_fraction:ppm';
 
 const CHARTS: Chart[] = [
   { title: 'Memory', about: 'resident memory of the process, what the Go runtime holds of it, live heap after the last garbage collection, heap goal of the next one, and memory limit', entries: [
-    { type: 'go_runtime:rss:bytes', name: 'RSS', colour: '--curve-3' },
+    { type: 'process:memory:bytes', name: 'RSS', colour: '--curve-3' },
     { type: 'go_runtime:memory_used:bytes', name: 'runtime', colour: '--curve-4' },
     { type: 'go_runtime:heap_live:bytes', name: 'live heap', colour: '--accent', fill: true },
     { type: 'go_runtime:heap_goal:bytes', name: 'goal', colour: '--curve-2', dash: [5, 3] },
@@ -137,13 +137,13 @@ function Small(props: SmallProps) {
 /** One line with the latest values, from data already loaded. */
 function summary(types: TypeSeries[], step: number): string {
   const now = (name: string): string | null => {
-    const t = types.find((x) => x.type === `go_runtime:${name}`);
+    const t = types.find((x) => x.type === name || x.type === `go_runtime:${name}`);
     if (!t) return null;
     const rate = t.mode === 'delta';
     const v = latest(curve(t.mode, t.series, step), rate);
     return v == null ? null : value(v, rate ? rateUnit(t.type) : unitOf(t.type));
   };
-  const rss = now('rss:bytes');
+  const rss = now('process:memory:bytes');
   const live = now('heap_live:bytes');
   const goal = now('heap_goal:bytes');
   const goroutines = now('goroutines:count');

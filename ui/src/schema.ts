@@ -148,6 +148,7 @@ export interface Target {
   start_ticks: number;
   comm: string | null;
   exe: string | null;
+  command: string | null;
   service: string | null;
   container: string | null;
   pod: string | null;

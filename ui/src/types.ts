@@ -15,6 +15,7 @@ interface Ranked extends RegisteredType {
 
 let types = new Map<string, Ranked>();
 let streams = new Map<string, RegisteredMetric>();
+let counted = new Set<string>(); // families of streams
 let events = new Map<string, RegisteredEvent>();
 let moments = new Set<string>(); // families of profiles that come with an event
 
@@ -22,12 +23,13 @@ let moments = new Set<string>(); // families of profiles that come with an event
 export function learn(registry: Registry): void {
   types = new Map(registry.types.map((t, rank) => [t.type, { ...t, rank }]));
   streams = new Map(registry.metrics.flatMap((m) => (m.stream ? [[m.stream, m]] : [])));
+  counted = new Set([...streams.keys()].map(familyOf));
   events = new Map(registry.events.map((e) => [e.event, e]));
   moments = new Set(registry.events.map((e) => e.family));
 }
 
-/** Runtime statistics: charts, never a flame graph. */
-export const isRuntime = (type: string) => streams.has(type);
+/** Runtime statistics: charts, never a flame graph. By family: earlier versions stored more of them. */
+export const isRuntime = (type: string) => counted.has(familyOf(type));
 /** OOM snapshots: heap and goroutines of one moment (events.tsx). */
 export const isPicture = (type: string) => moments.has(familyOf(type));
 export const isProfile = (type: string) => !isRuntime(type) && !isPicture(type);

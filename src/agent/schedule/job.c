@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "proc/maps.h"
 
 uint64_t agent_thread_cpu_ns(void)
 {
@@ -119,6 +121,46 @@ static void work_know_silent(struct agent_job *job)
 	info->no_answer = true;
 }
 
+static bool work_found_no_go(const struct agent *a, const struct agent_job *job)
+{
+	for (size_t i = 0; i < a->n_sources; i++)
+		if (job->sources[i].ask && job->sources[i].answer.cause == ERR_CAUSE_NOT_GO)
+			return true;
+	return false;
+}
+
+/* What the sources have found, and what is easily seen. */
+static void work_describe_runtime(const struct agent *a, struct agent_job *job)
+{
+	_cleanup_(proc_maps_release) struct proc_maps maps = {};
+	struct proc_info *info = &job->target.info;
+	bool is_native = strcmp(job->target.runtime, "native") == 0 && work_found_no_go(a, job);
+	bool has_maps = !info->opted_out && !info->no_answer &&
+			agent_runtime_needs_maps(info->exe) &&
+			proc_maps_read(info->id.pid, &maps, NULL) == 0;
+
+	agent_runtime_describe(job->target.runtime, info->exe, is_native, has_maps ? &maps : NULL,
+			       info->runtime, sizeof(info->runtime));
+}
+
+static void work_ask_all(const struct agent *a, struct agent_job *job)
+{
+	if (job->target.info.opted_out) {
+		work_opt_out(a, job);
+		return;
+	}
+	if (job->target.info.no_answer) {
+		work_unanswered(a, job);
+		return;
+	}
+	for (size_t i = 0; job->result == 0 && i < a->n_sources; i++) {
+		if (!job->sources[i].ask)
+			continue;
+		job->sources[i].answer = (struct source_answer){0};
+		work_ask(a, job, i);
+	}
+}
+
 static void work_look(const struct agent *a, struct agent_job *job)
 {
 	pid_t pid = job->target.info.id.pid;
@@ -141,20 +183,10 @@ static void work_look(const struct agent *a, struct agent_job *job)
 		return;
 	if (!job->shares.len)
 		work_name_runtime(&job->target);
-	if (job->target.info.opted_out) {
-		work_opt_out(a, job);
-		return;
-	}
-	if (job->target.info.no_answer) {
-		work_unanswered(a, job);
-		return;
-	}
-	for (size_t i = 0; job->result == 0 && i < a->n_sources; i++) {
-		if (!job->sources[i].ask)
-			continue;
-		job->sources[i].answer = (struct source_answer){0};
-		work_ask(a, job, i);
-	}
+	if (a->hides_commands)
+		job->target.info.command[0] = 0;
+	work_ask_all(a, job);
+	work_describe_runtime(a, job);
 }
 
 static void work_collect(const struct agent *a, struct agent_job *job)

@@ -81,6 +81,7 @@ struct agent_slot *agent_slot_new(const struct agent *a, pid_t pid, const struct
 	if (!slot)
 		return NULL;
 	slot->target.info.id = (struct proc_id){.pid = pid, .start_ticks = st->start_ticks};
+	slot->target.info.parent = st->parent;
 	memcpy(slot->target.info.comm, st->comm, sizeof(slot->target.info.comm));
 	(void)snprintf(slot->target.info.service, sizeof(slot->target.info.service), "%s",
 		       st->comm);
@@ -203,6 +204,15 @@ static void slot_deliver(struct agent *a, const struct agent_slot *slot, struct 
 	}
 	d->resource = resource_ref(slot->resource);
 	delivery_list_add(&a->mail, d);
+}
+
+void agent_slot_deliver_memory(struct agent *a, const struct agent_slot *slot,
+			       struct record_time when)
+{
+	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+
+	if (m && metrics_add_gauge(m, METRIC_PROCESS_MEMORY, (double)slot->rss_bytes) == 0)
+		slot_deliver(a, slot, record_new_metrics(TAKE_PTR(m)), when);
 }
 
 /* Counters of a reading: one of its parts; the rest has no time but its own. */
@@ -378,20 +388,26 @@ static void reader_begin(const struct agent *a, struct agent_slot_source *r, siz
 	text_set(&r->trouble, NULL);
 }
 
+void agent_slot_relabel(struct agent *a, struct agent_slot *slot)
+{
+	const struct resource *resource = NULL;
+
+	/* Out of memory: no resource, so nothing is written. */
+	(void)pipeline_process(a->pipeline, &slot->target.info, &resource, NULL);
+	resource_unref(slot->resource);
+	slot->resource = resource;
+}
+
 void agent_slot_settle_name(struct agent *a, struct agent_slot *slot)
 {
 	struct proc_info info = slot->target.info;
-	const struct resource *resource = NULL;
 
 	memcpy(info.service, slot->claim, sizeof(info.service));
 	pipeline_names_settle(pipeline_names_of(a->pipeline), &info);
 	if (slot->resource && strcmp(info.service, slot->target.info.service) == 0)
 		return;
 	memcpy(slot->target.info.service, info.service, sizeof(info.service));
-	/* Out of memory: no resource, so nothing is written. */
-	(void)pipeline_process(a->pipeline, &info, &resource, NULL);
-	resource_unref(slot->resource);
-	slot->resource = resource;
+	agent_slot_relabel(a, slot);
 }
 
 static bool same_image(uint64_t one, uint64_t other)
@@ -423,6 +439,39 @@ static void slot_keep_name(struct agent_slot *slot, const struct source_target *
 	slot->before_image = info->exec_image;
 }
 
+/* Whether it is still the program that was examined before. */
+static bool slot_runs_same(const struct agent_slot *slot, const struct proc_info *now)
+{
+	const struct proc_info *was = &slot->target.info;
+
+	if (!slot->resource || was->no_answer)
+		return false;
+	if (was->exec_image && now->exec_image)
+		return was->exec_image == now->exec_image;
+	return strcmp(was->exe, now->exe) == 0;
+}
+
+/*
+ * Labels tell processes apart in the store: what it runs is settled by the first look after an
+ * exec, and who its parent is by the first of all.
+ */
+static void slot_take_target(struct agent *a, struct agent_slot *slot,
+			     const struct source_target *next)
+{
+	struct proc_info was = slot->target.info, *info = &slot->target.info;
+	bool is_same = slot_runs_same(slot, &next->info);
+
+	slot->target = *next;
+	if (is_same) {
+		proc_info_keep_program(info, &was);
+		memcpy(info->runtime, was.runtime, sizeof(info->runtime));
+	}
+	if (slot->has_parent)
+		memcpy(info->parent_service, was.parent_service, sizeof(info->parent_service));
+	else
+		slot->has_parent = agent_targets_find_parent(a, info) || a->named;
+}
+
 /* The name may change by an exec, or by the environment. */
 static void slot_name(struct agent *a, struct agent_slot *slot)
 {
@@ -443,7 +492,7 @@ void agent_slot_take_looks(struct agent *a, struct agent_slot *slot, const struc
 		slot->image = job->image;
 	}
 	slot_keep_name(slot, &job->target);
-	slot->target = job->target;
+	slot_take_target(a, slot, &job->target);
 	slot_name(a, slot);
 	for (size_t i = 0; i < a->n_sources; i++) {
 		if (!job->sources[i].ask)

@@ -95,6 +95,7 @@ static void known_drop(struct agent *a, const struct agent_known *k)
 	if (!k->slot)
 		return;
 	a->health.targets--;
+	agent_departed_add(a, k->slot);
 	slot_leave(a, k->slot);
 }
 
@@ -300,6 +301,20 @@ static bool slot_has_ended(const struct agent_slot *slot, const struct proc_stat
 	       now->stat.start_ticks != slot->target.info.id.start_ticks;
 }
 
+/* What the kernel said of each at the end of the last interval. */
+static void memory_write(struct agent *a)
+{
+	const struct record_time when = {.time_ns = a->interval.start_ns,
+					 .duration_ns = (int64_t)a->config.interval_ns};
+
+	for (size_t i = 0; when.time_ns && i < a->n_known; i++) {
+		const struct agent_slot *slot = a->known[i].slot;
+
+		if (slot && slot->looked_ns && slot->rss_bytes && !slot->target.info.opted_out)
+			agent_slot_deliver_memory(a, slot, when);
+	}
+}
+
 void agent_targets_verify(struct agent *a)
 {
 	_cleanup_(known_stats_release) struct known_stats stats = {};
@@ -319,10 +334,13 @@ void agent_targets_verify(struct agent *a)
 		}
 		if (now->code == 0)
 			slot_note_exec(k->slot, &now->stat);
+		k->slot->rss_bytes = now->code == 0 ? now->stat.rss_bytes : 0;
 		a->known[len++] = *k;
 	}
 	a->n_known = len;
+	agent_departed_forget(a, clock_mono_ns());
 	names_settle(a);
+	memory_write(a);
 	a->scan_ns = 0;
 	a->census = 0;
 	(void)pthread_mutex_unlock(&a->lock);
@@ -499,6 +517,25 @@ static enum agent_delivery_verdict judge_by_exec(struct agent *a, struct agent_s
 	return AGENT_DELIVERY_TAKE;
 }
 
+/* Of one that has exited there may be no more than the name of its command. */
+static bool slot_runs_other(const struct agent_slot *slot, const struct proc_info *info)
+{
+	if (info->exe[0])
+		return !agent_slot_same_program(info, &slot->target.info);
+	return info->comm[0] && strncmp(info->comm, slot->target.info.comm, AGENT_COMM_LENGTH) != 0;
+}
+
+static enum agent_delivery_verdict judge_departed(const struct agent *a, struct delivery *d)
+{
+	const struct agent_departed *departed = agent_departed_find(a, &d->info);
+
+	if (departed && departed->opted_out)
+		return AGENT_DELIVERY_LEAVE;
+	if (departed)
+		d->resource = resource_ref(departed->resource);
+	return AGENT_DELIVERY_TAKE;
+}
+
 /*
  * Finds its resource, and whether it may be shown: the environment of the process, read when it is
  * examined, may set another name or opt out. Processes that exited before that are unknown.
@@ -508,19 +545,33 @@ static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct deliver
 	struct agent_slot *slot = slot_find(a, &d->info.id);
 
 	if (!slot)
-		return AGENT_DELIVERY_TAKE;
+		return judge_departed(a, d);
 	if (!slot->looked_ns)
 		/* Never wait forever for one that does not answer. */
 		return clock_mono_ns() - slot->found_ns < LOOK_PATIENCE_NS ? AGENT_DELIVERY_LATER
 									   : AGENT_DELIVERY_LEAVE;
 	if (slot->target.info.opted_out)
 		return AGENT_DELIVERY_LEAVE;
-	if (d->info.exe[0] && !agent_slot_same_program(&d->info, &slot->target.info))
+	if (slot_runs_other(slot, &d->info))
 		return judge_by_exec(a, slot, d);
 	d->resource = resource_ref(slot->resource);
 	if (d->record->kind == RECORD_METRICS)
 		(void)live_take(&slot->pushed, d->record->metrics);
 	return AGENT_DELIVERY_TAKE;
+}
+
+/* Whoever was examined before its parent. */
+static void parents_settle(struct agent *a)
+{
+	for (size_t i = 0; i < a->n_known; i++) {
+		struct agent_slot *slot = a->known[i].slot;
+
+		if (!slot || !slot->looked_ns || slot->has_parent)
+			continue;
+		(void)agent_targets_find_parent(a, &slot->target.info);
+		slot->has_parent = true;
+		agent_slot_relabel(a, slot);
+	}
 }
 
 /* What waited for the names may have another by now. */
@@ -553,8 +604,10 @@ void agent_targets_name(struct agent *a)
 
 		a->named = !slot || slot->looked_ns;
 	}
-	if (a->named)
+	if (a->named) {
+		parents_settle(a);
 		names_refresh(a);
+	}
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -566,9 +619,29 @@ static bool name_is_safe(struct agent *a, const struct delivery *d)
 
 	(void)pthread_mutex_lock(&a->lock);
 	slot = slot_find(a, d->resource ? &d->resource->process : &d->info.id);
-	safe = slot && slot->looked_ns && slot->target.info.rank >= PROC_RANK_ROOT;
+	safe = slot && slot->looked_ns && slot->has_parent &&
+	       slot->target.info.rank >= PROC_RANK_ROOT;
 	(void)pthread_mutex_unlock(&a->lock);
 	return safe;
+}
+
+/* Nobody has examined it: it goes by what the delivery says of it. */
+static int judge_unknown(struct agent *a, struct delivery *d)
+{
+	(void)pthread_mutex_lock(&a->lock);
+	if (d->info.id.pid == a->self.id.pid) {
+		d->info = a->self;
+	} else if (d->info.id.pid) {
+		(void)agent_targets_find_parent(a, &d->info);
+		agent_runtime_describe("", d->info.exe, false, NULL, d->info.runtime,
+				       sizeof(d->info.runtime));
+	} else if (d->record->kind == RECORD_METRICS) {
+		/* The machine's. */
+		(void)live_take(&a->machine, d->record->metrics);
+	}
+	(void)pthread_mutex_unlock(&a->lock);
+	pipeline_names_settle(pipeline_names_of(a->pipeline), &d->info);
+	return pipeline_process(a->pipeline, &d->info, &d->resource, NULL);
 }
 
 enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery *d)
@@ -585,12 +658,7 @@ enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery
 		verdict = judge_by_slot(a, d);
 		(void)pthread_mutex_unlock(&a->lock);
 	}
-	if (verdict == AGENT_DELIVERY_TAKE && !d->resource && d->info.id.pid == a->self.id.pid)
-		d->info = a->self;
-	if (verdict == AGENT_DELIVERY_TAKE && !d->resource)
-		pipeline_names_settle(pipeline_names_of(a->pipeline), &d->info);
-	if (verdict == AGENT_DELIVERY_TAKE && !d->resource &&
-	    pipeline_process(a->pipeline, &d->info, &d->resource, NULL) < 0)
+	if (verdict == AGENT_DELIVERY_TAKE && !d->resource && judge_unknown(a, d) < 0)
 		return AGENT_DELIVERY_LEAVE;
 	return verdict;
 }
@@ -686,6 +754,7 @@ void agent_targets_free(struct agent *a)
 {
 	for (size_t i = 0; i < a->n_leaving; i++)
 		agent_slot_free(a, a->leaving[i]);
+	agent_departed_forget(a, UINT64_MAX);
 	free(a->leaving);
 	free(a->known);
 }

@@ -12,12 +12,10 @@
 #include "base/cleanup.h"
 #include "golang/metrics/metrics.h"
 #include "pipeline/registry/registry.h"
-#include "proc/rss.h"
 
 #define PPM 1000000
 
 struct go_runtime {
-	pid_t pid;
 	struct agent_go_program *program;
 	struct golang_metrics_reader *reader;
 };
@@ -119,14 +117,11 @@ static int row_add(const struct runtime_row *row, const struct golang_metrics *m
 	return metrics_add_counter(to, row->metric, value, NAN);
 }
 
-static int runtime_metrics(const struct golang_metrics *m, uint64_t rss_bytes,
-			   struct metrics **ret_metrics)
+static int runtime_metrics(const struct golang_metrics *m, struct metrics **ret_metrics)
 {
 	_cleanup_(metrics_freep) struct metrics *to = metrics_new();
 	int r = to ? 0 : -ENOMEM;
 
-	if (r == 0 && rss_bytes)
-		r = metrics_add_gauge(to, METRIC_GO_MEMORY_RESIDENT, (double)rss_bytes);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(rows); i++)
 		if (row_applies(&rows[i], m))
 			r = row_add(&rows[i], m, to);
@@ -140,19 +135,16 @@ static int go_runtime_collect(void *state, struct source_reading *ret_reading, s
 	struct go_runtime *g = state;
 	struct source_reading reading = {0};
 	struct golang_metrics m;
-	uint64_t rss_bytes;
 	int r;
 
 	agent_go_program_lock(g->program);
-	/* First: what follows fails if the process is another one by now. */
-	rss_bytes = proc_rss_bytes(g->pid);
 	r = golang_metrics_read(g->reader, &m, err);
 	if (r == 0 && (m.has & GOLANG_HAS_SCHED))
 		agent_go_program_set_n_goroutines(g->program, m.goroutines);
 	agent_go_program_unlock(g->program);
 	if (r < 0)
 		return r;
-	if (runtime_metrics(&m, rss_bytes, &reading.metrics) < 0)
+	if (runtime_metrics(&m, &reading.metrics) < 0)
 		return err_oom(err);
 	golang_metrics_describe_missing(&m, reading.note, sizeof(reading.note));
 	*ret_reading = reading;
@@ -185,7 +177,6 @@ static int go_runtime_open(const void *config, struct source_shares *shares,
 	(void)config;
 	if (!g)
 		return err_oom(err);
-	g->pid = target->info.id.pid;
 	r = agent_go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
 		agent_go_program_lock(g->program);

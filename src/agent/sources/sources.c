@@ -12,7 +12,7 @@ size_t agent_sources_list(const struct agent_source_configs *c,
 		{&agent_source_go_mutex, &c->go},      {&agent_source_java_runtime, &c->java},
 		{&agent_source_java_alloc, &c->java},  {&agent_source_java_lock, &c->java},
 		{&agent_source_java_cpu, &c->java},    {&agent_source_cpu, &c->cpu},
-		{&agent_source_oom, &c->oom},
+		{&agent_source_oom, &c->oom},	       {&agent_source_node, &c->node},
 	};
 
 	_Static_assert(ARRAY_SIZE(table) <= AGENT_SOURCES_MAX, "the table fits");

@@ -4,6 +4,7 @@
 #include "agent/sources/cpu.h"
 #include "agent/sources/go.h"
 #include "agent/sources/java.h"
+#include "agent/sources/node.h"
 #include "agent/sources/oom.h"
 
 /* Maximum number of sources of each kind. */
@@ -14,6 +15,7 @@ struct agent_source_configs {
 	struct agent_java_source_config java;
 	struct agent_cpu_config cpu;
 	struct agent_oom_config oom;
+	struct agent_node_config node;
 };
 
 /* All sources, those that are asked first. Borrows the configs. Returns how many. */

@@ -207,8 +207,22 @@ static __always_inline bool has_user_stack(struct task_struct *task)
 	return mm && mm->start_code && !(task->flags & (PF_KTHREAD | PF_IO_WORKER));
 }
 
+/* By the time user space looks, those in between have exited. */
+static __always_inline u32 elder_of(struct task_struct *task)
+{
+	u64 now = bpf_ktime_get_boot_ns();
+
+	for (int i = 0; i < CPU_SAMPLER_ELDERS_MAX; i++) {
+		task = task->real_parent->group_leader;
+		if (!task->tgid || now - task->start_boottime >= CPU_SAMPLER_ELDER_NS)
+			return task->tgid;
+	}
+	return 0;
+}
+
 static __always_inline void complete(struct cpu_sampler_stack *r, struct task_struct *task)
 {
+	r->elder = elder_of(task);
 	r->cgroup = cgroup_of(task);
 	r->uid = task->real_cred->uid.val;
 	BPF_CORE_READ_INTO(&r->comm, task, group_leader, comm);

@@ -143,6 +143,10 @@ struct cpu_sampler_thread {
 	char name[16];
 };
 
+/* Whoever has lived for so long is not short-lived; and how many ancestors are asked. */
+#define CPU_SAMPLER_ELDER_NS 60000000000ULL
+#define CPU_SAMPLER_ELDERS_MAX 8
+
 struct cpu_sampler_stack {
 	struct cpu_sampler_thread thread;
 	__u64 hash;
@@ -156,7 +160,8 @@ struct cpu_sampler_stack {
 	__u16 n_interp;	 /* of INTERP_WORDS each */
 	__u8 interp;	 /* enum interp_kind: the interpreter */
 	__u8 interp_cut; /* there are more */
-	__u8 unused[6];
+	__u8 unused[2];
+	__u32 elder;   /* the nearest ancestor that has lived for CPU_SAMPLER_ELDER_NS; 0: none */
 	char comm[16]; /* of the thread group leader */
 	/* Kernel, native and interpreter frames; a power of two. */
 	__u64 frames[4 * CPU_SAMPLER_FRAMES_MAX];

@@ -64,6 +64,7 @@ static int emit_stack(struct cpu_sampler *s, const struct cpu_stack_record *reco
 		return -ENOMEM;
 	memcpy(process->comm, sent->comm, sizeof(process->comm));
 	process->cgroup = sent->cgroup;
+	process->elder = (pid_t)sent->elder;
 	cpu_processes_set_uid(s->processes, process, sent->uid);
 	memcpy(stack.thread, sent->thread.name, sizeof(stack.thread));
 	if (!sent->offcpu)

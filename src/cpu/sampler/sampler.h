@@ -51,6 +51,7 @@ struct cpu_process {
 	uint64_t generation; /* unique within the sampler */
 	char comm[16];	     /* of the thread group leader, as last seen */
 	uint64_t cgroup;     /* inode of its cgroup directory (v2, or v1's memory) */
+	pid_t elder;	     /* its nearest ancestor that is not short-lived; 0: unknown */
 	uid_t uid;	     /* real; PROC_UID_UNKNOWN if it was gone before it was sampled */
 	uid_t owner;	     /* whose budgets and shares it uses (proc/subuid.h) */
 	struct interp interp;

@@ -22,6 +22,12 @@ const struct metric registry_metrics[METRICS] = {
 			"Sampled CPU time of the process since sonde discovered it.",
 			.family = "cpu", .prometheus = "container_cpu_sampled_seconds_total",
 			.prometheus_divisor = NANOSECONDS),
+	[METRIC_PROCESS_MEMORY] =
+		GAUGE("process.memory.usage", "bytes", "Resident memory",
+		      "Resident memory of the process (RSS): what it uses of its memory, code "
+		      "included.",
+		      .family = "process", .prometheus = "container_resident_memory_bytes",
+		      .stream = "process:memory:bytes"),
 
 	/* Go: the heap profile, the runtime, block and mutex profiles. */
 	[METRIC_GO_PROFILE_ALLOCATED] = COUNTER(
@@ -54,12 +60,11 @@ const struct metric registry_metrics[METRICS] = {
 		      "returned to the system.",
 		      .family = "go_runtime", .prometheus = "container_go_memory_used_bytes",
 		      .stream = "go_runtime:memory_used:bytes"),
+	/* Prometheus only: the one before under the name that it had for Go alone. */
 	[METRIC_GO_MEMORY_RESIDENT] =
-		GAUGE("process.memory.usage", "bytes", "Resident memory",
-		      "Resident memory of the Go process (RSS): what it uses of its memory, code "
-		      "and other languages included.",
-		      .family = "go_runtime", .prometheus = "container_go_resident_memory_bytes",
-		      .stream = "go_runtime:rss:bytes"),
+		GAUGE("go.process.memory.usage", "bytes", "Resident memory",
+		      "The same as container_resident_memory_bytes, for Go processes.",
+		      .family = "go_runtime", .prometheus = "container_go_resident_memory_bytes"),
 	[METRIC_GO_MEMORY_LIMIT] =
 		GAUGE("go.memory.limit", "bytes", "Memory limit", "GOMEMLIMIT, if set.",
 		      .family = "go_runtime", .prometheus = "container_go_memory_limit_bytes",
@@ -214,6 +219,32 @@ const struct metric registry_metrics[METRICS] = {
 		COUNTER("jvm.profile.lost", "count", "Events lost",
 			"Events of the JVM's recording that were lost (with --java).",
 			.family = "java_alloc", .prometheus = "container_jvm_lost_samples_total"),
+
+	/* The machine: /proc/stat and /proc/meminfo. */
+	[METRIC_SYSTEM_CPU_TIME] = COUNTER(
+		"system.cpu.time", "nanoseconds", "CPU time of the machine",
+		"CPU time of all CPUs since boot, by mode: user, nice, system, idle, "
+		"iowait, interrupt or steal.",
+		.family = "system", .prometheus = "system_cpu_seconds_total",
+		.prometheus_divisor = NANOSECONDS, .attributes = {"cpu.mode"}, .labels = {"mode"}),
+	[METRIC_SYSTEM_CPU_BUSY] =
+		COUNTER("system.cpu.busy", "nanoseconds", "Busy CPUs",
+			"CPU time of all CPUs in every mode but idle and iowait.",
+			.family = "system", .stream = "system:cpu_busy:nanoseconds"),
+	[METRIC_SYSTEM_CPUS] = GAUGE("system.cpu.logical.count", "count", "CPUs", "CPUs online.",
+				     .family = "system", .prometheus = "system_cpus"),
+	[METRIC_SYSTEM_MEMORY] =
+		GAUGE("system.memory.usage", "bytes", "Memory by state",
+		      "Memory of the machine, by state: used, free, buffers or cached.",
+		      .family = "system", .prometheus = "system_memory_usage_bytes",
+		      .attributes = {"system.memory.state"}, .labels = {"state"}),
+	[METRIC_SYSTEM_MEMORY_USED] = GAUGE(
+		"system.memory.used", "bytes", "Memory in use",
+		"Memory of the machine that is not available to programs.", .family = "system",
+		.prometheus = "system_memory_used_bytes", .stream = "system:memory_used:bytes"),
+	[METRIC_SYSTEM_MEMORY_LIMIT] = GAUGE(
+		"system.memory.limit", "bytes", "Memory of the machine", "Memory of the machine.",
+		.family = "system", .prometheus = "system_memory_limit_bytes"),
 
 	/* sonde itself, and its store. */
 	[METRIC_SONDE_INFO] = GAUGE("sonde.info", "bool", "Version", "Version of sonde; always 1.",

@@ -161,6 +161,11 @@ static int add_metrics(struct exposition *e, const struct metrics *m)
 	for (size_t i = 0; r == 0 && i < m->len; i++) {
 		const struct metric_point *p = &m->points[i];
 
+		if (p->metric == &registry_metrics[METRIC_PROCESS_MEMORY] && e->target &&
+		    strncmp(e->target->target.runtime, "go1", 3) == 0)
+			r = add(e, METRIC_GO_MEMORY_RESIDENT, NULL, p->value);
+		if (r < 0)
+			break;
 		/* Goroutines by state if known, otherwise as one number. */
 		if (p->metric != &registry_metrics[METRIC_GO_GOROUTINES])
 			r = exposition_add(e, p);
@@ -184,6 +189,14 @@ static int add_targets(struct exposition *e, struct agent *agent)
 	}
 	e->target = NULL;
 	return r;
+}
+
+static int add_machine(struct exposition *e, struct agent *agent)
+{
+	_cleanup_(metrics_freep) struct metrics *m = metrics_new();
+	int r = m ? agent_machine(agent, m) : -ENOMEM;
+
+	return r < 0 ? r : add_metrics(e, m);
 }
 
 struct own_value {
@@ -278,6 +291,8 @@ int server_api_metrics(const struct server_request *rq, struct server_answer *a,
 		r = add_agent(&e, agent);
 	if (r == 0 && agent)
 		r = add_targets(&e, agent);
+	if (r == 0 && agent)
+		r = add_machine(&e, agent);
 	if (r == 0)
 		r = exposition_write(&e, &a->body);
 	if (r < 0)

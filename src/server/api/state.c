@@ -186,6 +186,7 @@ static void target_write(struct json *j, const struct agent_target *t)
 	server_answer_uint(j, "start_ticks", info->id.start_ticks);
 	server_answer_text(j, "comm", info->comm);
 	server_answer_text(j, "exe", info->exe);
+	server_answer_text(j, "command", info->command);
 	server_answer_text(j, "service", info->service);
 	server_answer_text(j, "container", info->container);
 	server_answer_text(j, "pod", info->pod);

@@ -117,6 +117,31 @@ static void memory_can_be_read_by_root_alone(void **state)
 	assert_int_equal(v.cause, ERR_CAUSE_USER_NAMESPACE);
 }
 
+static void hidden_processes_are_told_by_the_mount_of_proc(void **state)
+{
+	static const struct {
+		const char *text;
+		bool hides;
+	} cases[] = {
+		{"", false},
+		{"24 1 0:22 / /proc rw,relatime - proc proc rw\n", false},
+		{"24 1 0:22 / /proc rw,relatime - proc proc rw,hidepid=0\n", false},
+		{"24 1 0:22 / /proc rw,relatime - proc proc rw,hidepid=off\n", false},
+		{"24 1 0:22 / /proc rw,relatime - proc proc rw,hidepid=2,gid=4\n", true},
+		{"24 1 0:22 / /proc rw,relatime - proc proc rw,hidepid=invisible\n", true},
+		/* Another place, another type; and what lies over it. */
+		{"24 1 0:22 / /srv/proc rw - proc proc rw,hidepid=2\n", false},
+		{"24 1 0:22 / /proc rw - tmpfs hidepid=2 rw\n", false},
+		{"24 1 0:22 / /proc rw - proc proc rw,hidepid=2\n"
+		 "25 1 0:23 / /proc rw - proc proc rw\n",
+		 false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(proc_host_parse_hidepid(cases[i].text), cases[i].hides);
+}
+
 static void proc_is_there_and_says_what_we_may(void **state)
 {
 	(void)state;
@@ -130,6 +155,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_lies_over_a_file_is_found),
+		cmocka_unit_test(hidden_processes_are_told_by_the_mount_of_proc),
 		cmocka_unit_test(memory_can_be_read_by_root_alone),
 		cmocka_unit_test(proc_is_there_and_says_what_we_may),
 	};

@@ -20,6 +20,8 @@ static void stat_name_may_hold_blanks_and_parentheses(void **state)
 	assert_string_equal(st.comm, "a) R (b c");
 	assert_int_equal(st.state, 'S');
 	assert_int_equal(st.start_ticks, 987654);
+	assert_int_equal(st.parent, 1);
+	assert_int_equal(st.rss_bytes, 2 * sysconf(_SC_PAGESIZE));
 	assert_false(st.kernel_thread);
 	assert_false(proc_stat_is_dead(&st));
 }
@@ -47,6 +49,8 @@ static void stat_tells_kernel_threads_and_the_dying(void **state)
 	assert_int_equal(
 		proc_stat_parse(view_str("2 (k) Z 0 0 0 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 9"), &st),
 		0);
+	assert_int_equal(st.parent, 0);
+	assert_int_equal(st.rss_bytes, 0);
 	assert_true(st.exiting);
 	assert_true(proc_stat_is_dead(&st));
 }

@@ -301,6 +301,8 @@ static void service_falls_back_to_what_a_person_would_call_it(void **state)
 		{{.container = ID, .unit = "docker.service", .exe = "/app/shop"}, "shop"},
 		{{.container = "web1", .unit = "nginx.service", .exe = "/x"}, "web1"},
 		{{.exe = "/usr/bin/prog", .comm = "c"}, "prog"},
+		{{.program = "shop.py", .exe = "/usr/bin/python3", .comm = "c"}, "shop.py"},
+		{{.program = "shop.py", .unit = "a.service", .exe = "/usr/bin/python3"}, "a"},
 		{{.comm = "kworker/0:1"}, "kworker/0:1"},
 		{{.id = {.pid = 1}}, "?"},
 	};
@@ -312,6 +314,25 @@ static void service_falls_back_to_what_a_person_would_call_it(void **state)
 		proc_info_name_service(&info);
 		assert_string_equal(info.service, cases[i].service);
 	}
+}
+
+static void a_program_keeps_its_name_until_it_calls_exec(void **state)
+{
+	struct proc_info before = {.program = "shop.py", .command = "python3 shop.py"};
+	struct proc_info now = {.program = "title", .command = "title: worker"};
+
+	(void)state;
+	proc_info_name_service(&before);
+	proc_info_name_service(&now);
+	proc_info_keep_program(&now, &before);
+	assert_string_equal(now.service, "shop.py");
+	assert_string_equal(now.program, "shop.py");
+	assert_string_equal(now.command, "python3 shop.py");
+	/* What has another name by a better word keeps that. */
+	now = (struct proc_info){.program = "title", .service = "shop"};
+	proc_info_name_service(&now);
+	proc_info_keep_program(&now, &before);
+	assert_string_equal(now.service, "shop");
 }
 
 static void become_sleep(void)
@@ -342,6 +363,9 @@ static void info_of_a_real_process_has_command_executable_and_service(void **sta
 	assert_string_equal(info.comm, "sleep");
 	assert_string_equal(strrchr(info.exe, '/'), "/sleep");
 	assert_string_equal(info.service, "night?shift");
+	assert_string_equal(info.program, "sleep");
+	assert_string_equal(info.command, "sleep 60");
+	assert_int_equal(info.parent, getpid());
 	assert_int_equal(info.uid, getuid());
 	assert_true(info.owner[0]);
 	assert_false(info.kernel_thread);
@@ -351,6 +375,44 @@ static void info_of_a_real_process_has_command_executable_and_service(void **sta
 	child_end(&c);
 	assert_int_equal(proc_info_read(c.pid, &info, &err), -ESRCH);
 	assert_string_equal(info.comm, "sleep");
+}
+
+static char script_path[] = "/tmp/sonde-script-XXXXXX";
+
+static void become_script(void)
+{
+	(void)chdir("/");
+	(void)execl("/bin/sh", "sh", "-eu", "-o", "noclobber", script_path, "--token=x",
+		    (char *)NULL);
+}
+
+static void a_script_is_what_a_shell_is_called_by(void **state)
+{
+	int fd = mkstemp(script_path);
+	struct proc_info info;
+	struct err err;
+	struct child c;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "sleep 60\n:\n", 11), 11);
+	close(fd);
+	c = child_start(child_nothing, become_script);
+	child_go(&c);
+	for (int tries = 0; tries < 100000; tries++) {
+		assert_int_equal(proc_info_read(c.pid, &info, &err), 0);
+		if (strstr(info.command, "--token"))
+			break;
+		(void)usleep(1000);
+	}
+	assert_string_equal(info.program, strrchr(script_path, '/') + 1);
+	assert_non_null(strstr(info.command, "--token=***"));
+	/* Nothing of its memory is read. */
+	assert_int_equal(proc_info_read_shallow(c.pid, &info, &err), 0);
+	assert_string_equal(info.command, "");
+	assert_string_equal(info.program, strrchr(info.exe, '/') + 1);
+	child_end(&c);
+	assert_int_equal(unlink(script_path), 0);
 }
 
 static char copy_path[] = "/tmp/sonde-XXXXXX";
@@ -411,6 +473,8 @@ int main(void)
 		cmocka_unit_test(environment_names_the_service),
 		cmocka_unit_test(environment_says_which_namespace_and_version),
 		cmocka_unit_test(service_falls_back_to_what_a_person_would_call_it),
+		cmocka_unit_test(a_program_keeps_its_name_until_it_calls_exec),
+		cmocka_unit_test(a_script_is_what_a_shell_is_called_by),
 		cmocka_unit_test(info_of_a_real_process_has_command_executable_and_service),
 		cmocka_unit_test(info_of_a_deleted_executable_keeps_its_name),
 		cmocka_unit_test(list_is_sorted_and_holds_this_process),

@@ -217,6 +217,9 @@ int agent_targets(struct agent *agent, struct agent_targets *ret_targets)
 	assert_int_equal(metrics_add_counter(t[0].metrics, METRIC_GO_PROFILE_ALLOCATED,
 					     18446744073709551615.0, NAN),
 			 0);
+	strcpy(t[0].target.runtime, "go1.27.3");
+	strcpy(t[0].target.info.command, "shop --token ***");
+	assert_int_equal(metrics_add_gauge(t[0].metrics, METRIC_PROCESS_MEMORY, 8192), 0);
 	t[1].target.info = (struct proc_info){.id = {.pid = 18}, .comm = "sh", .service = "sh"};
 	t[1].n_sources = 1;
 	t[1].sources[0].source = "go-heap";
@@ -224,6 +227,16 @@ int agent_targets(struct agent *agent, struct agent_targets *ret_targets)
 	(void)snprintf(t[1].sources[0].answer.reason, 256, "not a Go program");
 	*ret_targets = (struct agent_targets){.items = t, .len = 2};
 	return 0;
+}
+
+int agent_machine(struct agent *agent, struct metrics *to)
+{
+	const struct metric_point point = {.metric = &registry_metrics[METRIC_SYSTEM_CPU_TIME],
+					   .attributes = {"user"},
+					   .value = 1.5e9};
+
+	(void)agent;
+	return metrics_add(to, &point);
 }
 
 void agent_health(struct agent *agent, struct agent_health *ret_health)
@@ -400,6 +413,8 @@ static void every_route_answers(void **state)
 	expect("/api/health", 200,
 	       "\"state\":\"off\",\"cause\":\"disk\",\"reason\":\"the disk is full\"");
 	expect("/api/targets", 200, "\"cause\":\"not_go\",\"reason\":\"not a Go program\"");
+	expect("/api/targets", 200, "\"exe\":null,\"command\":\"shop --token ***\",\"service\":");
+	expect("/api/targets", 200, "\"command\":null,\"service\":\"sh\"");
 	expect("/api/targets", 200, "\"comm\":\"sh\\\"op\\\\\\u000a\\ufffd\"");
 	expect("/api/services?from=5000&to=5120&points=3", 200,
 	       "\"step_ms\":40000,\"services\":[{\"service\":\"bakery\"");
@@ -983,6 +998,11 @@ static void metrics_are_what_prometheus_reads(void **state)
 	assert_non_null(strstr(buf_cstr(&answer),
 			       "\ncontainer_go_alloc_bytes_total{service=\"shop\",container=\"\","
 			       "pid=\"17\",comm=\"sh\\\"op\\\\\\n?\"} 1.8446744073709552e+19\n"));
+	assert_non_null(
+		strstr(buf_cstr(&answer), "\nsystem_cpu_seconds_total{mode=\"user\"} 1.5\n"));
+	/* The same under the name that it had for Go alone. */
+	assert_non_null(strstr(buf_cstr(&answer), "\ncontainer_resident_memory_bytes{service="));
+	assert_non_null(strstr(buf_cstr(&answer), "\ncontainer_go_resident_memory_bytes{service="));
 	/* What cannot be profiled has no counters. */
 	assert_null(strstr(buf_cstr(&answer), "pid=\"18\""));
 	assert_non_null(strstr(buf_cstr(&answer), "\nsonde_store_writing 0\n"));
