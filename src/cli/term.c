@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #define TERM_DEFAULT_WIDTH 80
+#define TERM_DEFAULT_HEIGHT 24
 #define TERM_BAR_CELLS 30
 
 size_t term_width(int fd)
@@ -22,6 +23,17 @@ size_t term_width(int fd)
 	if (ioctl(fd, TIOCGWINSZ, &ws) < 0 || ws.ws_col == 0)
 		return TERM_DEFAULT_WIDTH;
 	return ws.ws_col;
+}
+
+size_t term_height(int fd)
+{
+	struct winsize ws;
+
+	if (!isatty(fd))
+		return 0;
+	if (ioctl(fd, TIOCGWINSZ, &ws) < 0 || ws.ws_row == 0)
+		return TERM_DEFAULT_HEIGHT;
+	return ws.ws_row;
 }
 
 bool term_is_screen(int fd)
@@ -138,40 +150,72 @@ static int term_put(struct buf *out, const struct term_char *c)
 	return c->bad ? buf_append_byte(out, '?') : buf_append(out, c->bytes, c->len);
 }
 
+/* Appends what fits into this many columns; their number is added to *used. */
+static int term_put_start(struct buf *out, const char *text, size_t cells, size_t *used)
+{
+	int r = 0;
+
+	while (*text && r == 0) {
+		struct term_char c = term_char_at(text);
+
+		if (c.cells > cells)
+			break;
+		r = term_put(out, &c);
+		cells -= c.cells;
+		*used += c.cells;
+		text += c.len;
+	}
+	return r;
+}
+
+/* The part at the end that fits into this many columns. */
+static const char *term_end_of(const char *text, size_t cells)
+{
+	size_t width = term_cells(text);
+
+	while (width > cells) {
+		struct term_char c = term_char_at(text);
+
+		width -= c.cells;
+		text += c.len;
+	}
+	return text;
+}
+
 int term_fit(struct buf *out, const char *text, size_t cells, bool keep_end)
 {
-	size_t width = term_cells(text), used = 0;
-	bool cut = width > cells;
+	bool cut = term_cells(text) > cells;
+	size_t used = cut;
 	int r = 0;
 
 	if (cells == 0)
 		return 0;
 	if (cut && keep_end) {
-		r = buf_append_byte(out, '~');
-		used = 1;
-		while (width > cells - 1) {
-			struct term_char c = term_char_at(text);
-
-			width -= c.cells;
-			text += c.len;
-		}
+		r = buf_append_str(out, TERM_ELLIPSIS);
+		text = term_end_of(text, cells - 1);
 	}
-	while (*text && r == 0) {
-		struct term_char c = term_char_at(text);
-
-		if (used + c.cells > cells - (cut && !keep_end))
-			break;
-		r = term_put(out, &c);
-		used += c.cells;
-		text += c.len;
-	}
-	if (cut && !keep_end && r == 0) {
-		r = buf_append_byte(out, '~');
-		used++;
-	}
+	if (r == 0)
+		r = term_put_start(out, text, cells - cut, &used);
+	if (cut && !keep_end && r == 0)
+		r = buf_append_str(out, TERM_ELLIPSIS);
 	for (; used < cells && r == 0; used++)
 		r = buf_append_byte(out, ' ');
 	return r;
+}
+
+int term_shorten(struct buf *out, const char *text, size_t cells)
+{
+	size_t used = 0;
+	int r;
+
+	if (term_cells(text) <= cells || cells == 0)
+		return term_put_start(out, text, cells, &used);
+	/* The end of a qualified name says more than its start. */
+	r = term_put_start(out, text, (cells - 1) / 3, &used);
+	if (r == 0)
+		r = buf_append_str(out, TERM_ELLIPSIS);
+	cells -= used + 1;
+	return r < 0 ? r : term_put_start(out, term_end_of(text, cells), cells, &used);
 }
 
 void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns)

@@ -138,7 +138,7 @@ static int store_run(const struct cli_args *args)
 	_cleanup_(listing_release) struct store_listing l = {.as_json = args->values[STORE_JSON]};
 	_cleanup_(store_closep) struct store *store = NULL;
 	_cleanup_free_ char *dir = NULL;
-	_cleanup_close_ int lock = -1;
+	_cleanup_(data_dir_unlockp) int lock = -1;
 	bool repair = strcmp(args->operands[0], "repair") == 0;
 	struct err err = {};
 	int r;
@@ -152,7 +152,7 @@ static int store_run(const struct cli_args *args)
 	if (r == 0)
 		r = data_dir_open(dir, &store, &err);
 	if (r == 0 && repair)
-		r = data_dir_lock(dir, &lock, &err);
+		r = data_dir_lock(dir, &lock, NULL, &err);
 	if (r == 0)
 		r = store_look(store, repair, &l, &err);
 	if (r == 0)
