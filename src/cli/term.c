@@ -218,22 +218,25 @@ int term_shorten(struct buf *out, const char *text, size_t cells)
 	return r < 0 ? r : term_put_start(out, term_end_of(text, cells), cells, &used);
 }
 
+void term_status(const char *what)
+{
+	if (!isatty(STDERR_FILENO))
+		return;
+	(void)fprintf(stderr, "\r%s%s\033[K", what ? what : "", what ? " ..." : "");
+	(void)fflush(stderr);
+}
+
 void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns)
 {
 	char bar[TERM_BAR_CELLS + 1];
-	size_t cells;
+	size_t cells = (size_t)((double)done_ns / (double)total_ns * TERM_BAR_CELLS);
 
 	if (!isatty(STDERR_FILENO))
 		return;
-	if (done_ns >= total_ns) {
-		(void)fputs("\r\033[K", stderr);
-		return;
-	}
-	cells = (size_t)((double)done_ns / (double)total_ns * TERM_BAR_CELLS);
 	for (size_t i = 0; i < TERM_BAR_CELLS; i++)
 		bar[i] = i < cells ? '#' : '.';
 	bar[TERM_BAR_CELLS] = '\0';
-	(void)fprintf(stderr, "\r%s [%s] %.0fs left \033[K", what, bar,
-		      (double)(total_ns - done_ns) / NS_PER_SEC);
+	(void)fprintf(stderr, "\r%s [%s] %.0f/%g s\033[K", what, bar,
+		      (double)(done_ns / NS_PER_SEC), (double)total_ns / NS_PER_SEC);
 	(void)fflush(stderr);
 }

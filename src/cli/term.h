@@ -32,7 +32,11 @@ int term_fit(struct buf *out, const char *text, size_t cells, bool keep_end);
 /* Appends the text in at most this many columns: one that is too long loses part of its middle. */
 int term_shorten(struct buf *out, const char *text, size_t cells);
 
-/* A progress bar on stderr, if that is a terminal. Call with done == total to erase it. */
+/*
+ * On stderr, if that is a terminal: what is going on, and with a total also how far it is. The line
+ * replaces the one before; NULL erases it.
+ */
+void term_status(const char *what);
 void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns);
 
 #define TERM_ELLIPSIS "\342\200\246"

@@ -66,6 +66,8 @@ static enum query_type_rank query_type_rank(const struct store_stream *stream, c
 	const char *unit = strrchr(stream->type, ':');
 	size_t len = strlen(word);
 
+	if (!len)
+		return RANK_NONE;
 	if (strcmp(stream->type, word) == 0 ||
 	    (unit && strchr(word, ':') && len == (size_t)(unit - stream->type) &&
 	     strncmp(stream->type, word, len) == 0))

@@ -77,8 +77,12 @@ class Screen:
         data, self.rest = self.rest + data, b""
         while data:
             if data[:1] != b"\x1b":
-                self.put(chr(data[0]))
-                data = data[1:]
+                length = 1 if data[0] < 0x80 else 2 if data[0] < 0xe0 else 3
+                if len(data) < length:
+                    self.rest = data
+                    return
+                self.put(data[:length].decode())
+                data = data[length:]
                 continue
             match = ESCAPE.match(data)
             if not match or match.group(3):
