@@ -542,12 +542,13 @@ static int run_serve(const struct run_config *c, struct err *err)
 	/* This thread only waits from now on. */
 	if (r == 0)
 		r = proc_caps_keep(cmd_run_folder_caps(c->data_dir), err);
+	/* The address comes last: whoever started us by hand looks for it. */
+	if (r == 0)
+		run_tell_features(agent);
 	if (r == 0)
 		r = run_announce(c, server, err);
-	if (r == 0) {
-		run_tell_features(agent);
+	if (r == 0)
 		run_wait(agent, store, &stop);
-	}
 	return r;
 }
 
