@@ -51,6 +51,15 @@ static bool query_type_is_event(const char *family)
 	return false;
 }
 
+/* A series without stacks, stored under a type of its own. */
+static bool query_type_is_metric(const char *type)
+{
+	for (size_t i = 0; i < METRICS; i++)
+		if (registry_metrics[i].stream && strcmp(registry_metrics[i].stream, type) == 0)
+			return true;
+	return false;
+}
+
 /* Whether the text begins with the word, and this character follows. */
 static bool query_type_begins(const char *text, const char *word, char next)
 {
@@ -72,6 +81,8 @@ static enum query_type_rank query_type_rank(const struct store_stream *stream, c
 	    (unit && strchr(word, ':') && len == (size_t)(unit - stream->type) &&
 	     strncmp(stream->type, word, len) == 0))
 		return RANK_TYPE;
+	if (query_type_is_metric(stream->type))
+		return RANK_NONE;
 	if (strcmp(t.family, word) == 0)
 		return RANK_FAMILY;
 	if (runtime_end && strcmp(runtime_end + 1, word) == 0)
@@ -97,7 +108,8 @@ static const char *query_type_list(const struct store_stream *streams, size_t n,
 		const char *unit = strrchr(streams[i].type, ':');
 		int len = unit ? (int)(unit - streams[i].type) : (int)strlen(streams[i].type);
 
-		if (query_type_rank(&streams[i], word) > rank)
+		if (query_type_rank(&streams[i], word) > rank ||
+		    query_type_is_metric(streams[i].type))
 			continue;
 		if (used + (size_t)len + 8 > 384) {
 			(void)snprintf(dst + used, 384 - used, ", ...");

@@ -5,7 +5,8 @@
  * is cpu:cpu, not java_cpu:cpu); its name ("delay"), or its family without the runtime ("mutex");
  * the first word of its name ("alloc"), or what it measures ("goroutines"). Of one family the
  * registry's first type is meant. Types of events, such as the heap at an OOM kill, are known by
- * type and family only, so that "inuse_space" stays the heap of every day.
+ * type and family only, so that "inuse_space" stays the heap of every day; those of metrics, which
+ * have no stacks, by type only.
  */
 #pragma once
 

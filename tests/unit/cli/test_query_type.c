@@ -19,7 +19,8 @@ static const struct store_stream go_service[] = {
 	{.type = "go_heap:alloc_objects:count"}, {.type = "go_heap:alloc_space:bytes"},
 	{.type = "go_heap:inuse_objects:count"}, {.type = "go_heap:inuse_space:bytes"},
 	{.type = "go_mutex:contentions:count"}, {.type = "go_mutex:delay:nanoseconds"},
-	{.type = "go_oom:inuse_space:bytes"},	{.type = "ingested:weight:grams"},
+	{.type = "go_oom:inuse_space:bytes"},	{.type = "go_runtime:alloc:bytes"},
+	{.type = "go_runtime:goroutines:count"}, {.type = "ingested:weight:grams"},
 	{.type = "odd"},
 };
 static const struct store_stream java_service[] = {
@@ -101,6 +102,19 @@ static void types_of_events_do_not_make_the_usual_ones_ambiguous(void **state)
 	MEANS(go_service, "go_oom:inuse_space", "go_oom:inuse_space:bytes");
 }
 
+static void metrics_are_known_by_their_type_only(void **state)
+{
+	struct err err = {};
+	const struct store_stream *picked;
+
+	(void)state;
+	MEANS(go_service, "go_runtime:alloc:bytes", "go_runtime:alloc:bytes");
+	assert_int_equal(query_type_pick(go_service, ARRAY_SIZE(go_service), "go_runtime", &picked,
+					 &err),
+			 -EINVAL);
+	assert_null(strstr(err.text, "go_runtime:"));
+}
+
 static void a_word_for_several_families_is_refused_with_their_types(void **state)
 {
 	(void)state;
@@ -136,6 +150,7 @@ int main(void)
 		cmocka_unit_test(a_name_or_its_first_word_or_a_measure_means_a_type),
 		cmocka_unit_test(the_type_itself_needs_no_unit),
 		cmocka_unit_test(types_of_events_do_not_make_the_usual_ones_ambiguous),
+		cmocka_unit_test(metrics_are_known_by_their_type_only),
 		cmocka_unit_test(a_word_for_several_families_is_refused_with_their_types),
 		cmocka_unit_test(an_unknown_word_is_refused_with_all_types),
 		cmocka_unit_test(a_long_list_is_cut_at_a_type),
