@@ -110,8 +110,8 @@ static void log_on_fatal_signal(int number)
 
 void log_fatal_signals(void)
 {
-	static const int signals[] = {SIGSEGV, SIGBUS,	SIGILL, SIGFPE, SIGABRT, SIGSYS,
-				      SIGTRAP, SIGQUIT, SIGXFSZ, SIGXCPU, SIGTERM, SIGINT, SIGHUP};
+	static const int signals[] = {SIGSEGV, SIGBUS,	SIGILL,	 SIGFPE,  SIGABRT, SIGSYS, SIGTRAP,
+				      SIGQUIT, SIGXFSZ, SIGXCPU, SIGTERM, SIGINT,  SIGHUP};
 	struct sigaction action = {.sa_handler = log_on_fatal_signal,
 				   .sa_flags = SA_RESETHAND | SA_NODEFER};
 

@@ -10,6 +10,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
+#define CLI_USAGE_WIDTH 80
+/* Where the help of an option begins. */
+#define CLI_USAGE_COLUMN 33
 #define SUGGEST_MAX_LEN 128
 #define SUGGEST_MAX_DISTANCE 2
 /* A word of this length may have one more typo. */
@@ -85,9 +88,9 @@ const char *cli_suggestions_text(const struct cli_suggestions *s, char *dst, siz
 	dst[0] = '\0';
 	for (size_t i = 0; i < s->len && used < len; i++)
 		used += (size_t)snprintf(dst + used, len - used, "%s'%s'",
-					 i == 0		     ? ""
+					 i == 0		   ? ""
 					 : i + 1 == s->len ? " or "
-							     : ", ",
+							   : ", ",
 					 s->names[i]);
 	return dst;
 }
@@ -99,8 +102,13 @@ static int cli_unknown_option(const struct cli_command *command, const char *typ
 	char name[SUGGEST_MAX_LEN + 1];
 
 	(void)snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name) - 1), typed);
-	for (size_t i = 0; i < command->n_options; i++)
+	for (size_t i = 0; i < command->n_options; i++) {
+		/* Commands without formats have --json. */
+		if (strcmp(name, "json") == 0 && strcmp(command->options[i].name, "format") == 0)
+			return err_set(err, -EINVAL, "%s: unknown option --json; use -f json",
+				       command->name);
 		cli_suggestions_offer(&s, name, command->options[i].name);
+	}
 	cli_suggestions_offer(&s, name, "help");
 	if (s.len)
 		return err_set(err, -EINVAL, "%s: unknown option --%.*s; did you mean --%s?",
@@ -227,16 +235,45 @@ int cli_args_parse(const struct cli_command *command, int argc, char *const *arg
 	return 0;
 }
 
+/* Appends the text from this column on, wrapped before CLI_USAGE_WIDTH. */
+static int cli_usage_wrap(const char *text, size_t column, struct buf *out)
+{
+	size_t at = column;
+	int r = 0;
+
+	while (*text && r == 0) {
+		size_t len = strcspn(text, " ");
+
+		if (at > column && at + 1 + len > CLI_USAGE_WIDTH) {
+			r = buf_printf(out, "\n%*s", (int)column, "");
+			at = column;
+		} else if (at > column) {
+			r = buf_append_byte(out, ' ');
+			at++;
+		}
+		if (r == 0)
+			r = buf_append(out, text, len);
+		at += len;
+		text += len + (text[len] == ' ');
+	}
+	return r < 0 ? r : buf_append_byte(out, '\n');
+}
+
 static int cli_usage_option(const struct cli_option *o, struct buf *out)
 {
 	char left[64];
 	char letter[8] = "    ";
+	int r;
 
 	if (o->letter)
 		(void)snprintf(letter, sizeof(letter), "-%c, ", o->letter);
 	(void)snprintf(left, sizeof(left), "  %s--%s%s%s", letter, o->name, o->arg ? " " : "",
 		       o->arg ? o->arg : "");
-	return buf_printf(out, "%-32s %s\n", left, o->help);
+	if (strlen(left) < CLI_USAGE_COLUMN)
+		r = buf_printf(out, "%-*s", CLI_USAGE_COLUMN, left);
+	else
+		r = buf_printf(out, "%s\n%*s", left, CLI_USAGE_COLUMN, "");
+	return r < 0 ? r : cli_usage_wrap(o->help, CLI_USAGE_COLUMN, out);
 }
 
 int cli_usage(const struct cli_command *command, struct buf *out)

@@ -1,8 +1,10 @@
 """The command line as a user meets it: on a terminal and in pipes, its completions, and how `sonde run`
 ends."""
 import gzip
+import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -142,6 +144,39 @@ class Terminals(unittest.TestCase):
         piped = rig.sonde("cpu", os.getpid(), "-d", "200ms", check=rig.OK)
         self.assertNotIn("sampling [", piped.stderr)
         self.assertNotIn("\r", piped.stdout + piped.stderr)
+
+
+class Many(unittest.TestCase):
+    """Six hundred services."""
+
+    SERVICES, MINUTES = 600, 5
+
+    @classmethod
+    def setUpClass(cls):
+        cls.tmp = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.tmp.cleanup)
+        fill = os.path.join(os.path.dirname(rig.ELF_DUMP), "store_fill")
+        subprocess.run([fill, cls.tmp.name, str(cls.SERVICES), str(cls.MINUTES)], check=True, timeout=rig.LIMIT)
+
+    def query(self, *args, check=rig.OK):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = rig.sonde("query", *args, "--data-dir", self.tmp.name, check=check)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return done
+
+    def test_one_is_found_at_once(self):
+        answer = json.loads(self.query("service-123", "-f", "json").stdout)
+        self.assertEqual((answer["type"], answer["total"]), ("cpu", 124 * 4 * self.MINUTES * 1000000))
+        self.assertLess(self.cpu, 1)
+
+    def test_near_names_are_suggested(self):
+        for typed, said in (("servcie-123", "did you mean 'service-123'?"),
+                            ("SERVICE-599", "did you mean 'service-599', "),
+                            ("ice-30", "'service-300', 'service-301', 'service-302' or 'service-303'?"),
+                            ("nosuch", "no stored profiles of 'nosuch'; see `sonde services --from -7d`")):
+            self.assertIn(said, self.query(typed, check=rig.FAILED).stderr)
+            self.assertLess(self.cpu, 1)
 
 
 # --- completions ----------------------------------------------------------------------------------
@@ -348,5 +383,5 @@ class Ends(unittest.TestCase):
 
 def load(every, suite):
     del every
-    for case in (Terminals, Completions, Ends):
+    for case in (Terminals, Many, Completions, Ends):
         suite.addTests(unittest.defaultTestLoader.loadTestsFromTestCase(case))

@@ -42,8 +42,7 @@ static const struct cli_option goroutines_options[GOROUTINES_N] = {
 	[REPORT_NODES] = {.letter = 'n',
 			  .name = "nodes",
 			  .arg = "N",
-			  .help = "show at most N rows; 0: all (default: what fits a terminal, "
-				  "else all)"},
+			  .help = "show at most N rows, 0: all (default: what fits the terminal)"},
 	[REPORT_ALL_NODES] = {.letter = 'a',
 			      .name = "all-nodes",
 			      .help = "with -f tree: include nodes below 0.5% of the total"},

@@ -157,7 +157,7 @@ static int query_find_type(struct query *q, const char *word, struct err *err)
 	if (!word)
 		picked = query_default_type(streams + first, end - first);
 	else
-		r = query_type_pick(streams + first, end - first, word, &picked, err);
+		r = cmd_query_type_pick(streams + first, end - first, word, &picked, err);
 	if (r < 0)
 		return err_prefix(err, r, "%s", q->window.service);
 	memcpy(q->type, picked->type, sizeof(q->type));
@@ -240,7 +240,8 @@ const struct cli_command cmd_query = {
 	.max_operands = 1,
 	.options = query_options,
 	.n_options = ARRAY_SIZE(query_options),
-	.notes = "TYPE is a type of the service, as listed by `sonde services`, or a word that means\n"
+	.notes = "TYPE is a type of the service, as listed by `sonde services`, or a word that "
+		 "means\n"
 		 "only one of them: cpu, offcpu, heap, alloc, goroutines, block, mutex, lock.\n"
 		 "\n"
 		 "TIME is now, -1h, 12:03, 2026-11-15T12:03:00Z, or milliseconds since 1970.\n"

@@ -126,8 +126,8 @@ static bool query_type_same_family(const struct store_stream *a, const struct st
 	return strcmp(query_type_split(a).family, query_type_split(b).family) == 0;
 }
 
-int query_type_pick(const struct store_stream *streams, size_t n, const char *word,
-		    const struct store_stream **ret_stream, struct err *err)
+int cmd_query_type_pick(const struct store_stream *streams, size_t n, const char *word,
+			const struct store_stream **ret_stream, struct err *err)
 {
 	const struct store_stream *picked = NULL;
 	enum query_type_rank best = RANK_NONE;
@@ -139,8 +139,7 @@ int query_type_pick(const struct store_stream *streams, size_t n, const char *wo
 
 		if (rank == RANK_NONE || rank > best)
 			continue;
-		several = rank == best &&
-			  (several || !query_type_same_family(&streams[i], picked));
+		several = rank == best && (several || !query_type_same_family(&streams[i], picked));
 		if (rank < best ||
 		    query_type_split(&streams[i]).order < query_type_split(picked).order)
 			picked = &streams[i];

@@ -17,5 +17,5 @@
  * The types in streams must be of one service. -EINVAL if the word means none of them, or types of
  * several families; the message lists them.
  */
-int query_type_pick(const struct store_stream *streams, size_t n, const char *word,
-		    const struct store_stream **ret_stream, struct err *err);
+int cmd_query_type_pick(const struct store_stream *streams, size_t n, const char *word,
+			const struct store_stream **ret_stream, struct err *err);

@@ -19,8 +19,7 @@ enum {
 	REPORT_N,
 };
 
-#define REPORT_NODES_HELP                                                                          \
-	"show at most N functions; 0: all (default: what fits a terminal, else all)"
+#define REPORT_NODES_HELP "show at most N functions, 0: all (default: what fits the terminal)"
 
 #define REPORT_OPTIONS(types)                                                                      \
 	[REPORT_TYPE] = {.letter = 't', .name = "type", .arg = "TYPE", .help = types},             \
@@ -32,10 +31,7 @@ enum {
 			   .name = "output",                                                       \
 			   .arg = "FILE",                                                          \
 			   .help = "output file; - is standard output"},                           \
-	[REPORT_NODES] = {.letter = 'n',                                                           \
-			  .name = "nodes",                                                         \
-			  .arg = "N",                                                              \
-			  .help = REPORT_NODES_HELP},                                              \
+	[REPORT_NODES] = {.letter = 'n', .name = "nodes", .arg = "N", .help = REPORT_NODES_HELP},  \
 	[REPORT_ALL_NODES] = {.letter = 'a',                                                       \
 			      .name = "all-nodes",                                                 \
 			      .help = "include nodes below 0.5% of the total"}
@@ -45,7 +41,7 @@ struct report_format;
 struct report {
 	const char *type; /* NULL: the profile's default */
 	const struct report_format *format;
-	const char *path; /* NULL: standard output */
+	const char *path;   /* NULL: standard output */
 	uint64_t max_nodes; /* 0: no limit */
 	bool all_nodes;
 	size_t columns; /* of the terminal it goes to; 0: it goes elsewhere */

@@ -207,7 +207,8 @@ static int render_top_more(const struct render *r, const struct render_selection
 		return 0;
 	if (!s->n_callers)
 		return buf_printf(out, "%zu more functions; use -n 0 to see all\n", more);
-	return buf_printf(out, "%zu more functions, %zu of them with a flat of 0; use -n 0 to see all\n",
+	return buf_printf(out,
+			  "%zu more functions, %zu of them with a flat of 0; use -n 0 to see all\n",
 			  more, s->n_callers);
 }
 

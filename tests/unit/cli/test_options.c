@@ -168,6 +168,33 @@ static void usage_names_every_option(void **state)
 	}
 }
 
+static void long_help_is_wrapped_below_itself(void **state)
+{
+	static const struct cli_option wordy[] = {
+		{.name = "size",
+		 .arg = "N",
+		 .help = "a help of many words that does not fit into the eighty columns of a "
+			 "terminal"},
+		{.name = "an-option-that-is-long-itself", .arg = "VALUE", .help = "what it does"},
+	};
+	const struct cli_command talkative = {.name = "c",
+					      .summary = "Talk",
+					      .operands = "",
+					      .options = wordy,
+					      .n_options = ARRAY_SIZE(wordy)};
+	_cleanup_(buf_release) struct buf text = {};
+
+	(void)state;
+	assert_int_equal(cli_usage(&talkative, &text), 0);
+	assert_non_null(
+		strstr(buf_cstr(&text),
+		       "      --size N                   a help of many words that does not "
+		       "fit into the\n"
+		       "                                 eighty columns of a terminal\n"
+		       "      --an-option-that-is-long-itself VALUE\n"
+		       "                                 what it does\n"));
+}
+
 static void numbers_must_be_whole_and_in_range(void **state)
 {
 	static const char *const bad[] = {
@@ -208,6 +235,7 @@ int main(void)
 		cmocka_unit_test(wrong_use_of_options_is_refused),
 		cmocka_unit_test(help_needs_no_operands),
 		cmocka_unit_test(usage_names_every_option),
+		cmocka_unit_test(long_help_is_wrapped_below_itself),
 		cmocka_unit_test(numbers_must_be_whole_and_in_range),
 		cmocka_unit_test(durations_must_not_be_nothing),
 	};

@@ -1,4 +1,5 @@
-/* tests/unit/cli/test_query_type.c: which stored type a word means, and which words mean several. */
+/* tests/unit/cli/test_query_type.c: which stored type a word means, and which words mean several.
+ */
 #include "cli/cmd/query_type.h"
 
 #include <errno.h>
@@ -13,21 +14,29 @@
 
 /* Sorted, as store_streams() gives them. */
 static const struct store_stream go_service[] = {
-	{.type = "cpu:cpu:nanoseconds"},	{.type = "cpu:samples:count"},
-	{.type = "go_block:contentions:count"}, {.type = "go_block:delay:nanoseconds"},
-	{.type = "go_goroutine:goroutine:count"}, {.type = "go_goroutine:waiting:count"},
-	{.type = "go_heap:alloc_objects:count"}, {.type = "go_heap:alloc_space:bytes"},
-	{.type = "go_heap:inuse_objects:count"}, {.type = "go_heap:inuse_space:bytes"},
-	{.type = "go_mutex:contentions:count"}, {.type = "go_mutex:delay:nanoseconds"},
-	{.type = "go_oom:inuse_space:bytes"},	{.type = "go_runtime:alloc:bytes"},
-	{.type = "go_runtime:goroutines:count"}, {.type = "ingested:weight:grams"},
+	{.type = "cpu:cpu:nanoseconds"},
+	{.type = "cpu:samples:count"},
+	{.type = "go_block:contentions:count"},
+	{.type = "go_block:delay:nanoseconds"},
+	{.type = "go_goroutine:goroutine:count"},
+	{.type = "go_goroutine:waiting:count"},
+	{.type = "go_heap:alloc_objects:count"},
+	{.type = "go_heap:alloc_space:bytes"},
+	{.type = "go_heap:inuse_objects:count"},
+	{.type = "go_heap:inuse_space:bytes"},
+	{.type = "go_mutex:contentions:count"},
+	{.type = "go_mutex:delay:nanoseconds"},
+	{.type = "go_oom:inuse_space:bytes"},
+	{.type = "go_runtime:alloc:bytes"},
+	{.type = "go_runtime:goroutines:count"},
+	{.type = "ingested:weight:grams"},
 	{.type = "odd"},
 };
 static const struct store_stream java_service[] = {
-	{.type = "cpu:cpu:nanoseconds"},	{.type = "cpu:samples:count"},
+	{.type = "cpu:cpu:nanoseconds"},	  {.type = "cpu:samples:count"},
 	{.type = "java_alloc:alloc_space:bytes"}, {.type = "java_cpu:cpu:nanoseconds"},
-	{.type = "java_cpu:samples:count"},	{.type = "java_lock:contentions:count"},
-	{.type = "java_lock:delay:nanoseconds"}, {.type = "offcpu:time:nanoseconds"},
+	{.type = "java_cpu:samples:count"},	  {.type = "java_lock:contentions:count"},
+	{.type = "java_lock:delay:nanoseconds"},  {.type = "offcpu:time:nanoseconds"},
 	{.type = "offcpu:waits:count"},
 };
 
@@ -41,7 +50,7 @@ static void assert_means(const struct store_stream *streams, size_t n, const cha
 	const struct store_stream *picked = NULL;
 	struct err err = {};
 
-	if (query_type_pick(streams, n, word, &picked, &err) < 0)
+	if (cmd_query_type_pick(streams, n, word, &picked, &err) < 0)
 		fail_msg("%s: %s", word, err.text);
 	assert_string_equal(picked->type, type);
 }
@@ -52,7 +61,7 @@ static void assert_refused(const struct store_stream *streams, size_t n, const c
 	const struct store_stream *picked = NULL;
 	struct err err = {};
 
-	assert_int_equal(query_type_pick(streams, n, word, &picked, &err), -EINVAL);
+	assert_int_equal(cmd_query_type_pick(streams, n, word, &picked, &err), -EINVAL);
 	assert_null(picked);
 	for (; *says; says++)
 		if (!strstr(err.text, *says))
@@ -109,8 +118,8 @@ static void metrics_are_known_by_their_type_only(void **state)
 
 	(void)state;
 	MEANS(go_service, "go_runtime:alloc:bytes", "go_runtime:alloc:bytes");
-	assert_int_equal(query_type_pick(go_service, ARRAY_SIZE(go_service), "go_runtime", &picked,
-					 &err),
+	assert_int_equal(cmd_query_type_pick(go_service, ARRAY_SIZE(go_service), "go_runtime",
+					     &picked, &err),
 			 -EINVAL);
 	assert_null(strstr(err.text, "go_runtime:"));
 }
@@ -138,8 +147,8 @@ static void a_long_list_is_cut_at_a_type(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(many); i++)
-		(void)snprintf(many[i].type, sizeof(many[i].type), "some_long_family_%zu:name:count",
-			       i);
+		(void)snprintf(many[i].type, sizeof(many[i].type),
+			       "some_long_family_%zu:name:count", i);
 	REFUSED(many, "x", "some_long_family_0:name, ", ":name, ...");
 }
 

@@ -199,8 +199,9 @@ static void a_change_shows_the_rows_that_fit(void **state)
 	assert_int_equal(render_change(&r, none.p, f.p, &out, &err), 0);
 	assert_non_null(strstr(buf_cstr(&out), "  work39\n"));
 	assert_null(strstr(buf_cstr(&out), "  main\n"));
-	assert_non_null(strstr(buf_cstr(&out), "Omitted 29 functions with smaller changes (use -n 0 "
-					       "-a to see all)\n"));
+	assert_non_null(strstr(buf_cstr(&out),
+			       "Omitted 29 functions with smaller changes (use -n 0 "
+			       "-a to see all)\n"));
 }
 
 static void names_cannot_steer_the_terminal(void **state)

@@ -110,7 +110,8 @@ static void what_is_too_long_loses_its_middle(void **state)
 	shorten("main.f", 1, TERM_ELLIPSIS);
 	shorten("main.f", 0, "");
 	/* Two columns that do not fit are left empty, not split. */
-	shorten("\346\227\245\346\234\254\346\227\245", 5, TERM_ELLIPSIS "\346\234\254\346\227\245");
+	shorten("\346\227\245\346\234\254\346\227\245", 5,
+		TERM_ELLIPSIS "\346\234\254\346\227\245");
 	shorten("\346\227\245\346\234\254\346\227\245", 4, TERM_ELLIPSIS "\346\227\245");
 }
 
