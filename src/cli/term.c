@@ -220,7 +220,7 @@ int term_shorten(struct buf *out, const char *text, size_t cells)
 
 void term_status(const char *what)
 {
-	if (!isatty(STDERR_FILENO))
+	if (!term_is_screen(STDERR_FILENO))
 		return;
 	(void)fprintf(stderr, "\r%s%s\033[K", what ? what : "", what ? " ..." : "");
 	(void)fflush(stderr);
@@ -231,7 +231,7 @@ void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns)
 	char bar[TERM_BAR_CELLS + 1];
 	size_t cells = (size_t)((double)done_ns / (double)total_ns * TERM_BAR_CELLS);
 
-	if (!isatty(STDERR_FILENO))
+	if (!term_is_screen(STDERR_FILENO))
 		return;
 	for (size_t i = 0; i < TERM_BAR_CELLS; i++)
 		bar[i] = i < cells ? '#' : '.';

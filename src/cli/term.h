@@ -33,7 +33,7 @@ int term_fit(struct buf *out, const char *text, size_t cells, bool keep_end);
 int term_shorten(struct buf *out, const char *text, size_t cells);
 
 /*
- * On stderr, if that is a terminal: what is going on, and with a total also how far it is. The line
+ * On stderr, if that is a screen: what is going on, and with a total also how far it is. The line
  * replaces the one before; NULL erases it.
  */
 void term_status(const char *what);

@@ -8,6 +8,7 @@
 #include "cli/data_dir.h"
 #include "cli/render/report.h"
 #include "cli/render/units.h"
+#include "cli/term.h"
 #include "profile/ops.h"
 #include "query/query.h"
 
@@ -191,17 +192,20 @@ static int query_write(struct query *q, struct report *report, struct err *err)
 	_cleanup_(profile_freep) struct profile *before = NULL;
 	_cleanup_(profile_freep) struct profile *change = NULL;
 	struct store_sum about = {0};
-	int r = query_profile(q->store, &q->window, &after, &about, err);
+	int r;
 
+	term_status("reading the store");
+	r = query_profile(q->store, &q->window, &after, &about, err);
+	if (r == 0 && q->has_before)
+		r = query_profile(q->store, &q->before, &before, NULL, err);
+	term_status(NULL);
 	if (r < 0)
 		return r;
 	query_describe(q, &about, profile_n_samples(after));
 	report->type = NULL;
 	if (!q->has_before)
 		return report_write(report, after, err);
-	r = query_profile(q->store, &q->before, &before, NULL, err);
-	if (r == 0)
-		r = profile_diff(before, after, &change, err);
+	r = profile_diff(before, after, &change, err);
 	if (r < 0)
 		return r;
 	report->before = before;
