@@ -14,10 +14,12 @@ _sonde_services()
 {
 	local name i dir=() prefix typed=${COMP_LINE:0:COMP_POINT}
 
+	# Readline takes colons and equals signs for words of their own.
 	for ((i = 2; i < COMP_CWORD; i++)); do
-		[[ ${COMP_WORDS[i]} != --data-dir ]] || dir=(--data-dir "${COMP_WORDS[i + 1]}")
+		[[ ${COMP_WORDS[i]} == --data-dir ]] || continue
+		[[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))
+		dir=(--data-dir "${COMP_WORDS[i + 1]}")
 	done
-	# Readline takes what follows a colon or an equals sign for a word of its own.
 	typed=${typed##*[[:space:]]}
 	typed=${typed#--service=}
 	prefix=${typed%"${typed##*:}"}

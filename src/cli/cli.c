@@ -23,6 +23,7 @@ static void cli_print_line(const char *prefix, const char *text)
 
 	(void)snprintf(line, sizeof(line), "%s%s", prefix, text);
 	text_clean(line, strlen(line));
+	term_status(NULL);
 	(void)fprintf(stderr, "%s\n", line);
 }
 

@@ -225,8 +225,9 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.complete("sonde query -t cpu chec"), ["checkout"])
         self.assertEqual(self.complete("sonde top --service api-"), ["api-gateway"])
         self.assertEqual(set(self.calls()), {"services --names"})
-        self.complete("sonde query --data-dir /srv/sonde ap")
-        self.assertEqual(self.calls()[-1], "services --names --data-dir /srv/sonde")
+        for option in ("--data-dir /srv/sonde", "--data-dir=/srv/sonde"):
+            self.assertEqual(self.complete(f"sonde query {option} ch"), ["checkout"])
+            self.assertEqual(self.calls()[-1], "services --names --data-dir /srv/sonde")
 
     def test_names_cannot_run_commands(self):
         self.assertEqual(self.complete("sonde query $(tou"), ["$(touch INJECTED)"])

@@ -180,13 +180,11 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 		if (done >= q->duration_ns)
 			break;
 		if (stop_asked()) {
-			term_status(NULL);
 			cli_note("Interrupted after %.1f s; showing what was sampled so far.",
 				 (double)done / NS_PER_SEC);
 			break;
 		}
 		if (q->target.id.pid && proc_id_gone(&q->target.id)) {
-			term_status(NULL);
 			cli_note("Process %d exited after %.1f s.", (int)q->target.id.pid,
 				 (double)done / NS_PER_SEC);
 			break;

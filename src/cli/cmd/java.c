@@ -198,13 +198,11 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 		clock_sleep_ns(MIN(duration_ns - done, JAVA_STEP_NS));
 		done = clock_mono_ns() - begin;
 		if (stop_asked()) {
-			term_status(NULL);
 			cli_note("Interrupted after %.1f s; showing what was recorded so far.",
 				 (double)done / NS_PER_SEC);
 			break;
 		}
 		if (proc_id_gone(&info->id)) {
-			term_status(NULL);
 			cli_note("Process %d exited after %.1f s.", (int)info->id.pid,
 				 (double)done / NS_PER_SEC);
 			r = 1;
@@ -243,7 +241,6 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	 * answer; show what we have so far.
 	 */
 	if (r == -EBUSY || r == -EINTR || r == -EAGAIN || r == -ETIMEDOUT) {
-		term_status(NULL);
 		cli_note("Stopped early: %s.", err_describe(err, r, line));
 		r = 1;
 	}

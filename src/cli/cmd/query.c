@@ -122,23 +122,6 @@ static int query_no_service(const struct query *q, const struct store_stream *st
 		       q->window.service);
 }
 
-/* The heap, or CPU time if there is none, or whatever there is. */
-static const struct store_stream *query_default_type(const struct store_stream *streams, size_t n)
-{
-	static const enum type_id order[] = {TYPE_GO_HEAP_INUSE_SPACE, TYPE_CPU_TIME};
-
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		const struct registry_type *t = &registry_types[order[i]];
-		char type[sizeof(streams->type)];
-
-		(void)snprintf(type, sizeof(type), "%s:%s:%s", t->family, t->name, t->unit);
-		for (size_t k = 0; k < n; k++)
-			if (strcmp(streams[k].type, type) == 0)
-				return &streams[k];
-	}
-	return streams;
-}
-
 /* The service's stream over all time: a window without data is empty, not an error. */
 static int query_find_type(struct query *q, const char *word, struct err *err)
 {
@@ -155,10 +138,8 @@ static int query_find_type(struct query *q, const char *word, struct err *err)
 		end++;
 	if (first == end)
 		return query_no_service(q, streams, n, err);
-	if (!word)
-		picked = query_default_type(streams + first, end - first);
-	else
-		r = cmd_query_type_pick(streams + first, end - first, word, &picked, err);
+	r = word ? cmd_query_type_pick(streams + first, end - first, word, &picked, err)
+		 : cmd_query_type_default(streams + first, end - first, &picked, err);
 	if (r < 0)
 		return err_prefix(err, r, "%s", q->window.service);
 	memcpy(q->type, picked->type, sizeof(q->type));

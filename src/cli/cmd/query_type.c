@@ -8,6 +8,9 @@
 #include "base/cleanup.h"
 #include "pipeline/registry/registry.h"
 
+/* Of a list of types in a message. */
+#define LIST_LEN 384
+
 /* How a word names a type; the best is the smallest. */
 enum query_type_rank {
 	RANK_TYPE,
@@ -17,30 +20,34 @@ enum query_type_rank {
 	RANK_NONE,
 };
 
-/* A type in its parts. */
+/* A type in its parts, which lie in text. */
 struct query_type {
-	char family[sizeof(((struct store_stream *)0)->type)];
+	char text[sizeof(((struct store_stream *)0)->type)];
+	const char *family;
 	const char *name;
-	const char *unit;
 	size_t order; /* in the registry; TYPES if it is not there */
 };
 
-static struct query_type query_type_split(const struct store_stream *stream)
+static void query_type_split(struct query_type *t, const struct store_stream *stream)
 {
-	struct query_type t = {.name = "", .unit = "", .order = TYPES};
 	const struct registry_type *known;
-	char *rest = t.family;
+	const char *unit;
+	char *rest = t->text;
 
-	memcpy(t.family, stream->type, sizeof(t.family));
-	(void)strsep(&rest, ":");
-	if (rest)
-		t.name = strsep(&rest, ":");
-	if (rest)
-		t.unit = rest;
-	known = registry_type_find(t.family, t.name, t.unit);
-	if (known)
-		t.order = (size_t)(known - registry_types);
-	return t;
+	memcpy(t->text, stream->type, sizeof(t->text));
+	t->family = strsep(&rest, ":");
+	t->name = rest ? strsep(&rest, ":") : "";
+	unit = rest ? rest : "";
+	known = registry_type_find(t->family, t->name, unit);
+	t->order = known ? (size_t)(known - registry_types) : TYPES;
+}
+
+static size_t query_type_order(const struct store_stream *stream)
+{
+	struct query_type t;
+
+	query_type_split(&t, stream);
+	return t.order;
 }
 
 static bool query_type_is_event(const char *family)
@@ -70,10 +77,10 @@ static bool query_type_begins(const char *text, const char *word, char next)
 
 static enum query_type_rank query_type_rank(const struct store_stream *stream, const char *word)
 {
-	struct query_type t = query_type_split(stream);
-	const char *runtime_end = strchr(t.family, '_');
 	const char *unit = strrchr(stream->type, ':');
 	size_t len = strlen(word);
+	const char *runtime_end;
+	struct query_type t;
 
 	if (!len)
 		return RANK_NONE;
@@ -83,6 +90,8 @@ static enum query_type_rank query_type_rank(const struct store_stream *stream, c
 		return RANK_TYPE;
 	if (query_type_is_metric(stream->type))
 		return RANK_NONE;
+	query_type_split(&t, stream);
+	runtime_end = strchr(t.family, '_');
 	if (strcmp(t.family, word) == 0)
 		return RANK_FAMILY;
 	if (runtime_end && strcmp(runtime_end + 1, word) == 0)
@@ -99,7 +108,7 @@ static enum query_type_rank query_type_rank(const struct store_stream *stream, c
 
 /* Those of this rank or better, without their units, as far as there is room. */
 static const char *query_type_list(const struct store_stream *streams, size_t n, const char *word,
-				   enum query_type_rank rank, char dst[static 384])
+				   enum query_type_rank rank, char dst[static LIST_LEN])
 {
 	size_t used = 0;
 
@@ -111,19 +120,45 @@ static const char *query_type_list(const struct store_stream *streams, size_t n,
 		if (query_type_rank(&streams[i], word) > rank ||
 		    query_type_is_metric(streams[i].type))
 			continue;
-		if (used + (size_t)len + 8 > 384) {
-			(void)snprintf(dst + used, 384 - used, ", ...");
+		if (used + (size_t)len + 8 > LIST_LEN) {
+			(void)snprintf(dst + used, LIST_LEN - used, ", ...");
 			break;
 		}
-		used += (size_t)snprintf(dst + used, 384 - used, "%s%.*s", used ? ", " : "", len,
-					 streams[i].type);
+		used += (size_t)snprintf(dst + used, LIST_LEN - used, "%s%.*s", used ? ", " : "",
+					 len, streams[i].type);
 	}
 	return dst;
 }
 
 static bool query_type_same_family(const struct store_stream *a, const struct store_stream *b)
 {
-	return strcmp(query_type_split(a).family, query_type_split(b).family) == 0;
+	size_t len = strcspn(a->type, ":");
+
+	return len == strcspn(b->type, ":") && strncmp(a->type, b->type, len) == 0;
+}
+
+int cmd_query_type_default(const struct store_stream *streams, size_t n,
+			   const struct store_stream **ret_stream, struct err *err)
+{
+	const struct store_stream *best = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t order = query_type_order(&streams[i]);
+
+		if (order == TYPE_GO_HEAP_INUSE_SPACE) {
+			*ret_stream = &streams[i];
+			return 0;
+		}
+		if (query_type_is_metric(streams[i].type))
+			continue;
+		if (!best || order == TYPE_CPU_TIME ||
+		    (query_type_order(best) != TYPE_CPU_TIME && order < query_type_order(best)))
+			best = &streams[i];
+	}
+	if (!best)
+		return err_set(err, -ENOENT, "there are metrics of it, but no profiles");
+	*ret_stream = best;
+	return 0;
 }
 
 int cmd_query_type_pick(const struct store_stream *streams, size_t n, const char *word,
@@ -132,7 +167,7 @@ int cmd_query_type_pick(const struct store_stream *streams, size_t n, const char
 	const struct store_stream *picked = NULL;
 	enum query_type_rank best = RANK_NONE;
 	bool several = false;
-	char list[384];
+	char list[LIST_LEN];
 
 	for (size_t i = 0; i < n; i++) {
 		enum query_type_rank rank = query_type_rank(&streams[i], word);
@@ -140,8 +175,7 @@ int cmd_query_type_pick(const struct store_stream *streams, size_t n, const char
 		if (rank == RANK_NONE || rank > best)
 			continue;
 		several = rank == best && (several || !query_type_same_family(&streams[i], picked));
-		if (rank < best ||
-		    query_type_split(&streams[i]).order < query_type_split(picked).order)
+		if (rank < best || query_type_order(&streams[i]) < query_type_order(picked))
 			picked = &streams[i];
 		best = rank;
 	}

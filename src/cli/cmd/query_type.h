@@ -19,3 +19,6 @@
  */
 int cmd_query_type_pick(const struct store_stream *streams, size_t n, const char *word,
 			const struct store_stream **ret_stream, struct err *err);
+/* Without a word: the heap in use, else CPU time, else the first by the registry. -ENOENT. */
+int cmd_query_type_default(const struct store_stream *streams, size_t n,
+			   const struct store_stream **ret_stream, struct err *err);

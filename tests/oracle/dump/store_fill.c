@@ -1,5 +1,6 @@
 /*
- * tests/oracle/dump/store_fill.c: a store as a busy machine leaves it, for tests/oracle/test_cli.py.
+ * tests/oracle/dump/store_fill.c: a store as a busy machine leaves it, for
+ * tests/oracle/test_cli.py.
  *
  *     store_fill DIR SERVICES MINUTES
  *

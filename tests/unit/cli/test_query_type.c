@@ -141,6 +141,29 @@ static void an_unknown_word_is_refused_with_all_types(void **state)
 	REFUSED(go_service, "inuse_spac", "go_heap:inuse_space");
 }
 
+static void the_heap_comes_first_then_cpu_time_then_whatever_there_is(void **state)
+{
+	static const struct store_stream others[] = {{.type = "go_runtime:alloc:bytes"},
+						     {.type = "ingested:weight:grams"},
+						     {.type = "java_lock:contentions:count"},
+						     {.type = "java_lock:delay:nanoseconds"}};
+	const struct store_stream *picked = NULL;
+	struct err err = {};
+
+	(void)state;
+	assert_int_equal(cmd_query_type_default(go_service, ARRAY_SIZE(go_service), &picked, &err),
+			 0);
+	assert_string_equal(picked->type, "go_heap:inuse_space:bytes");
+	assert_int_equal(
+		cmd_query_type_default(java_service, ARRAY_SIZE(java_service), &picked, &err), 0);
+	assert_string_equal(picked->type, "cpu:cpu:nanoseconds");
+	assert_int_equal(cmd_query_type_default(others, ARRAY_SIZE(others), &picked, &err), 0);
+	assert_string_equal(picked->type, "java_lock:delay:nanoseconds");
+	assert_int_equal(cmd_query_type_default(others, 2, &picked, &err), 0);
+	assert_string_equal(picked->type, "ingested:weight:grams");
+	assert_int_equal(cmd_query_type_default(others, 1, &picked, &err), -ENOENT);
+}
+
 static void a_long_list_is_cut_at_a_type(void **state)
 {
 	struct store_stream many[40] = {0};
@@ -162,6 +185,7 @@ int main(void)
 		cmocka_unit_test(metrics_are_known_by_their_type_only),
 		cmocka_unit_test(a_word_for_several_families_is_refused_with_their_types),
 		cmocka_unit_test(an_unknown_word_is_refused_with_all_types),
+		cmocka_unit_test(the_heap_comes_first_then_cpu_time_then_whatever_there_is),
 		cmocka_unit_test(a_long_list_is_cut_at_a_type),
 	};
 
