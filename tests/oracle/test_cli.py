@@ -14,7 +14,7 @@ import unittest
 
 import rig
 import terminal
-from test_agent import Agent
+from test_agent import Agent, leak
 
 COMPLETIONS = os.path.join(rig.ROOT, "completions", "sonde.bash")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -128,6 +128,17 @@ class Terminals(unittest.TestCase):
         for i in range(60):
             self.assertIn(f"work{i:02}", whole)
         self.assertIn("serve", whole)
+
+    def test_goroutines_fit_as_well(self):
+        with leak("cli-goroutines") as target:
+            code, text = terminal.output("goroutines", target.pid, columns=80, lines=24)
+            piped = rig.sonde("goroutines", target.pid, check=rig.OK).stdout
+        self.assertEqual(code, rig.OK, text)
+        table = [line for line in text.splitlines() if re.match(r" +(COUNT|\d+) ", line)]
+        self.assertGreater(len(table), 1)
+        self.assertLessEqual(max(map(len, table)), 80)
+        self.assertEqual([line.split()[0] for line in table],
+                         [line.split()[0] for line in piped.splitlines() if re.match(r" +(COUNT|\d+) ", line)])
 
     def test_colours_are_for_terminals_that_want_them(self):
         self.assertRegex(self.shown(), COLOUR)

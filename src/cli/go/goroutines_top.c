@@ -15,7 +15,7 @@
 #define TOP_MAX_PLACE 56
 #define TOP_MIN_CREATOR 16
 /* Count, share, longest wait, and the space between columns. */
-#define TOP_NUMBERS 30
+#define TOP_NUMBERS 31
 #define TOP_CHANGE 10
 
 /* Of the columns whose width depends on their content. */
