@@ -47,11 +47,7 @@ struct render {
 	uint64_t max_nodes; /* 0: no limit */
 	bool all_nodes;	    /* include nodes below the fractions */
 	size_t columns;	    /* longer names are shortened; 0: none is */
-	/*
-	 * A table shows the rows that fit a screen of this height, and none with a flat of 0;
-	 * 0: all.
-	 */
-	size_t lines;
+	size_t lines;	    /* a table shows the rows that fit so many; 0: all */
 	bool colour;
 	const struct render_source *source; /* NULL for a file */
 };

@@ -1,6 +1,7 @@
 /* src/cli/render/top.c: the function table, line by line as printed by `go tool pprof -top`. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -12,7 +13,7 @@ struct render_selection {
 	struct profile_table table; /* visible rows come first */
 	size_t shown;
 	size_t n_dropped; /* below the fraction */
-	size_t n_callers; /* of the others: with nothing of their own */
+	size_t n_callers; /* not shown for lack of a value of their own */
 	int64_t flat_sum; /* of all rows */
 	int64_t shown_flat;
 	const char *unit;
@@ -48,18 +49,32 @@ static int64_t render_fraction(int64_t total, double fraction)
 	return render_abs((int64_t)((double)total * fraction));
 }
 
-/* Rows are sorted by flat: those without any come last. */
+static int render_compare_cum(const void *a, const void *b)
+{
+	const struct profile_row *x = a, *y = b;
+	int64_t cum_x = render_abs(x->cum), cum_y = render_abs(y->cum);
+
+	if (cum_x != cum_y)
+		return cum_x < cum_y ? 1 : -1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/*
+ * Rows are sorted by flat: bare callers come last. They are left out, unless there are so few other
+ * rows that these say little: of allocations by class, waits by lock, or time off the CPU.
+ */
 static void render_select_fitting(const struct render *r, struct render_selection *s)
 {
-	size_t own = s->shown;
+	size_t room = render_fit_rows(r->lines, SIZE_MAX);
+	size_t all = s->shown, own = all;
 
 	while (own > 0 && s->table.rows[own - 1].flat == 0)
 		own--;
-	/* An odd profile, whose callers are all there is. */
-	if (own == 0)
-		own = s->shown;
-	s->n_callers = s->shown - own;
-	s->shown = render_fit_rows(r->lines, own);
+	s->shown = MIN(own < room / 2 ? all : own, room);
+	/* They have been in the order of their names. */
+	if (s->shown > own)
+		qsort(s->table.rows + own, all - own, sizeof(*s->table.rows), render_compare_cum);
+	s->n_callers = all - MAX(own, s->shown);
 }
 
 /* Drops the rows below the cut-off, keeping the order. */
@@ -202,14 +217,17 @@ static int render_top_more(const struct render *r, const struct render_selection
 			   struct buf *out)
 {
 	size_t more = s->table.len - s->n_dropped - s->shown;
+	char callers[64] = "";
 
 	if (!r->lines || !more)
 		return 0;
-	if (!s->n_callers)
-		return buf_printf(out, "%zu more functions; use -n 0 to see all\n", more);
-	return buf_printf(out,
-			  "%zu more functions, %zu of them with a flat of 0; use -n 0 to see all\n",
-			  more, s->n_callers);
+	if (s->n_callers == more)
+		(void)snprintf(callers, sizeof(callers), " with a flat of 0");
+	else if (s->n_callers)
+		(void)snprintf(callers, sizeof(callers), ", %zu of them with a flat of 0",
+			       s->n_callers);
+	return buf_printf(out, "%zu more function%s%s; use -n 0 to see all\n", more,
+			  more > 1 ? "s" : "", callers);
 }
 
 int render_top(const struct render *r, struct buf *out, struct err *err)

@@ -160,6 +160,30 @@ static void a_screen_shows_the_rows_that_fit_and_no_bare_callers(void **state)
 	assert_null(strstr(buf_cstr(&out), " more "));
 }
 
+static void a_screen_with_few_leaves_shows_their_callers(void **state)
+{
+	_cleanup_(fixture_release) struct fixture f = fixture_new();
+	_cleanup_(buf_release) struct buf out = {};
+	struct err err = {};
+	struct render r;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(name, sizeof(name), "caller%02d", i);
+		ADD(&f, false, 4096 + i, name, "byte[]");
+	}
+	render_init(&r, f.p, 0);
+	r.lines = 24;
+	assert_int_equal(render_top(&r, &out, &err), 0);
+	assert_non_null(strstr(buf_cstr(&out), "  byte[]\n"));
+	assert_non_null(strstr(buf_cstr(&out), "  caller19\n"));
+	assert_null(strstr(buf_cstr(&out), "  caller00\n"));
+	assert_non_null(strstr(buf_cstr(&out),
+			       "\n9 more functions with a flat of 0; use -n 0 to see "
+			       "all\n"));
+}
+
 static void a_screen_cuts_long_names_and_not_the_layout(void **state)
 {
 	_cleanup_(fixture_release) struct fixture f = fixture_new();
@@ -370,6 +394,7 @@ int main(void)
 		cmocka_unit_test(top_looks_like_that_of_pprof),
 		cmocka_unit_test(top_says_what_it_leaves_out),
 		cmocka_unit_test(a_screen_shows_the_rows_that_fit_and_no_bare_callers),
+		cmocka_unit_test(a_screen_with_few_leaves_shows_their_callers),
 		cmocka_unit_test(a_screen_cuts_long_names_and_not_the_layout),
 		cmocka_unit_test(a_change_shows_the_rows_that_fit),
 		cmocka_unit_test(names_cannot_steer_the_terminal),
