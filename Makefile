@@ -5,6 +5,8 @@ ASAN_BUILD ?= build-asan
 FUZZ_BUILD ?= build-fuzz
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
+# progress TEXT, before a command: shows for how long it has been running.
+progress = bash -c 'source tools/progress.sh; progress_run "$$@"' progress '$(1)'
 # With ccache where it is installed; for gcc meson finds it by itself.
 CLANG = $(strip $(shell command -v ccache) clang)
 
@@ -18,16 +20,14 @@ build: ui $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	@tools/setup.sh build
-	@echo 'build: configuring $(BUILD)'
-	@meson setup $(BUILD) -Dtests=false -Dprefix=$(PREFIX) >/dev/null
+	@$(call progress,build: configuring $(BUILD)) meson setup $(BUILD) -Dtests=false -Dprefix=$(PREFIX)
 
 # The page: rebuilt only after a change; npm runs only if its lock file changed.
 ui: ui/dist/index.html
 
 ui/node_modules/.package-lock.json: ui/package.json ui/package-lock.json
 	@tools/setup.sh ui
-	@echo 'ui: fetching npm packages'
-	@cd ui && npm ci --no-audit --no-fund --loglevel=error >/dev/null
+	@$(call progress,ui: fetching npm packages) npm --prefix ui ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 ui/dist/index.html: ui/node_modules/.package-lock.json ui/index.html ui/vite.config.ts ui/tsconfig.json \

@@ -8,6 +8,26 @@ _sonde_pids()
 	done
 }
 
+# Stored services that begin with what was typed, into COMPREPLY. Their names are a process's own word:
+# unlike compgen -W, this expands nothing in them.
+_sonde_services()
+{
+	local name i dir=() prefix typed=${COMP_LINE:0:COMP_POINT}
+
+	# Readline takes colons and equals signs for words of their own.
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		[[ ${COMP_WORDS[i]} == --data-dir ]] || continue
+		[[ ${COMP_WORDS[i + 1]} != = ]] || ((i++))
+		dir=(--data-dir "${COMP_WORDS[i + 1]}")
+	done
+	typed=${typed##*[[:space:]]}
+	typed=${typed#--service=}
+	prefix=${typed%"${typed##*:}"}
+	while IFS= read -r name; do
+		[[ $name != "$typed"* ]] || COMPREPLY+=("${name#"$prefix"}")
+	done < <("${COMP_WORDS[0]}" services --names "${dir[@]}" 2>/dev/null)
+}
+
 _sonde()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]}
@@ -34,7 +54,7 @@ _sonde()
 	case $command in
 	cpu) types="cpu samples time waits" ;;
 	top) types="cpu $types" ;;
-	query) types="$types cpu samples time waits" ;;
+	query) types="cpu offcpu heap alloc goroutines block mutex lock oom $types samples time waits delay contentions" ;;
 	java | jfr) types="alloc_space alloc_objects delay contentions cpu samples" ;;
 	show | diff) types="$types cpu samples time waits delay contentions goroutine" ;;
 	esac
@@ -110,7 +130,11 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "10s 30s 1m 5m" -- "$cur")
 		return
 		;;
-	-n | --lines | -c | --count | --service)
+	--service)
+		_sonde_services
+		return
+		;;
+	-n | --lines | -c | --count)
 		return
 		;;
 	--hz | --cpu-hz | --oom-watch | --nodes | --max | --rate | --force-block | --force-mutex)
@@ -150,6 +174,8 @@ _sonde()
 		mapfile -t COMPREPLY < <(compgen -W "$(_sonde_pids)" -- "$cur")
 	elif [[ ($command == jfr || $command == java) && $COMP_CWORD -gt 2 && $prev != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "alloc lock cpu" -- "$cur")
+	elif [[ $command == query ]]; then
+		_sonde_services
 	elif [[ $command == store ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "check repair" -- "$cur")
 	elif [[ $command == diff || $command == show || $command == jfr ]]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Checks that every command and option that `sonde help` names stands in the manual page and in both
-completions, and that these name no option that does not exist."""
+completions, and that these name no option that does not exist. The word of each family of profile types stands
+there as well: `sonde query -t` takes it."""
 import os
 import re
 import subprocess
@@ -36,6 +37,13 @@ def words(path):
     return text.replace("\\-", "-")
 
 
+def families():
+    """Of the registry, without their runtime: heap, mutex."""
+    with open(os.path.join(ROOT, "src/pipeline/registry/types.c"), encoding="utf-8") as f:
+        found = re.findall(r'\{"([a-z_]+)",\s*"[a-z_]+",\s*"[a-z]+"', f.read())
+    return sorted({family.split("_", 1)[-1] for family in found})
+
+
 def main():
     sonde = sys.argv[1] if len(sys.argv) > 1 else "build/sonde"
     known = {"--version", "-V", "--help", "-h"}
@@ -51,6 +59,11 @@ def main():
                 else:
                     problems.append(f"{path}: {word} of `sonde {command}` is missing")
     for path, text in texts.items():
+        for word in families():
+            if re.search(r"(?<![\w-])%s(?![\w-])" % word, text):
+                passed += 1
+            else:
+                problems.append(f"{path}: the profile type {word} is missing")
         for word in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)) - known):
             problems.append(f"{path}: there is no option {word}")
     for problem in problems:

@@ -18,3 +18,22 @@ progress() {
 progress_end() {
 	[[ ! -t 1 ]] || printf '\r\033[K'
 }
+
+# progress_run TEXT COMMAND [ARGUMENT...]: shows for how long the command has been running. Its output is
+# shown only if it fails.
+progress_run() {
+	local text=$1 begin=$SECONDS log status=0 ticker
+	shift
+	log=$(mktemp)
+	progress "$text"
+	# The command stays in the foreground: a Ctrl-C is for it, too.
+	(while sleep 1 >/dev/null && kill -0 $$ 2>/dev/null; do progress "$text ($((SECONDS - begin)) s)"; done) &
+	ticker=$!
+	"$@" >"$log" 2>&1 || status=$?
+	kill "$ticker" 2>/dev/null || true
+	wait "$ticker" 2>/dev/null || true
+	progress_end
+	[[ $status -eq 0 ]] || cat "$log" >&2
+	rm -f "$log"
+	return "$status"
+}

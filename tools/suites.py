@@ -23,6 +23,7 @@ ORACLE = {
     "agent": ["server"],
     "agent_beyond": ["server"],
     "alloc": ["server"],
+    "cli": ["server"],
     "contention": ["golang"],
     "core": ["golang"],
     "cpu": ["cpu", "agent"],
@@ -161,7 +162,8 @@ def python_inputs(*paths):
 
 
 def oracle_inputs(name):
-    return python_inputs(f"tests/oracle/test_{name}.py") + rooms(*ORACLE[name]) + ["src/cli/"]
+    extra = ["completions/"] if name == "cli" else []
+    return python_inputs(f"tests/oracle/test_{name}.py") + rooms(*ORACLE[name]) + ["src/cli/"] + extra
 
 
 def oracle(asan, sonde, every):
@@ -198,7 +200,7 @@ def suites(asan, sonde, every=False):
              Suite("names", [[sys.executable, "tools/check_names.py"]],
                    ["src/", "docs/ARCHITECTURE.md", "tools/check_names.py"]),
              Suite("docs", [[sys.executable, "tools/check_docs.py", sonde]],
-                   ["src/cli/", "man/", "completions/", "tools/check_docs.py"]),
+                   ["src/cli/", "src/pipeline/registry/", "man/", "completions/", "tools/check_docs.py"]),
              Suite("harness", [[sys.executable, "tests/harness/run.py"]],
                    ["tools/", "tests/harness/", "tests/lines.py", "tests/oracle/lib/stats.py"])]
     if every:

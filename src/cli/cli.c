@@ -23,7 +23,13 @@ static void cli_print_line(const char *prefix, const char *text)
 
 	(void)snprintf(line, sizeof(line), "%s%s", prefix, text);
 	text_clean(line, strlen(line));
+	term_status(NULL);
 	(void)fprintf(stderr, "%s\n", line);
+}
+
+int cli_exit_code(int code)
+{
+	return code == -ENOTSUP ? CLI_NOT_PROFILEABLE : CLI_FAILURE;
 }
 
 int cli_fail(int code, const struct err *err)
@@ -31,7 +37,7 @@ int cli_fail(int code, const struct err *err)
 	char line[ERR_LINE_MAX];
 
 	cli_print_line("sonde: ", err_describe(err, code, line));
-	return code == -ENOTSUP ? CLI_NOT_PROFILEABLE : CLI_FAILURE;
+	return cli_exit_code(code);
 }
 
 int cli_fail_usage(const char *command, const struct err *err)

@@ -56,6 +56,8 @@ extern const struct cli_command cmd_diff;
 extern const struct cli_command cmd_show;
 extern const struct cli_command cmd_version;
 
+/* For a failure with this -errno. */
+int cli_exit_code(int code);
 /* Prints "sonde: message" on stderr; returns the exit code for the -errno. */
 int cli_fail(int code, const struct err *err);
 /* The same for a usage error: exit code 2, with a hint to the help. */

@@ -73,7 +73,7 @@ int data_dir_make(const char *dir, struct err *err)
 	}
 }
 
-int data_dir_lock(const char *dir, int *ret_fd, struct err *err)
+int data_dir_lock(const char *dir, int *ret_fd, pid_t *ret_killed, struct err *err)
 {
 	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
@@ -87,19 +87,30 @@ int data_dir_lock(const char *dir, int *ret_fd, struct err *err)
 	if (fd < 0)
 		return err_lack(err, -errno, ERR_CAUSE_DISK, "use another --data-dir",
 				"cannot open %s: %s", path, strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
-		pid[strspn(pid, "0123456789")] = 0;
+	(void)io_pread_full(fd, pid, sizeof(pid) - 1, 0);
+	pid[strspn(pid, "0123456789")] = 0;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, -EBUSY,
 			       "another sonde (process %s) is using %s; stop it, or use another "
 			       "--data-dir and --listen",
 			       pid[0] ? pid : "?", dir);
-	}
+	if (ret_killed)
+		*ret_killed = (pid_t)strtol(pid, NULL, 10);
 	(void)snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || io_write_full(fd, pid, strlen(pid)) < 0)
 		return err_set(err, -EIO, "cannot write %s: is the disk full?", path);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
+}
+
+void data_dir_unlockp(const int *fd)
+{
+	if (*fd < 0)
+		return;
+	/* A pid that is still there tells the next one that we were killed. */
+	if (ftruncate(*fd, 0) < 0)
+		cli_note("cannot write to the lock file: %s", strerror(errno));
+	(void)close(*fd);
 }
 
 int data_dir_open(const char *dir, struct store **ret_store, struct err *err)

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "store/store.h"
 
@@ -13,8 +15,13 @@
 int data_dir_path(const char *dir, char **ret_dir, struct err *err);
 /* Creates it and its parents, private to the user. */
 int data_dir_make(const char *dir, struct err *err);
-/* For the one agent that may use it, or a repair: until ret_fd is closed. -EBUSY. */
-int data_dir_lock(const char *dir, int *ret_fd, struct err *err);
+/*
+ * For the one agent that may use it, or a repair, until data_dir_unlockp(). -EBUSY. ret_killed, if
+ * not NULL: the process that held it before and never came to unlock it, or 0.
+ */
+int data_dir_lock(const char *dir, int *ret_fd, pid_t *ret_killed, struct err *err);
+/* For _cleanup_; -1 is fine. */
+void data_dir_unlockp(const int *fd);
 /* Says on stderr what is missing from what was read so far. */
 void data_dir_tell_damage(struct store *store);
 /* dir: as above. -ENOENT if there is no store. */

@@ -6,9 +6,15 @@
  */
 #pragma once
 
-enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO };
+/* What ends `sonde run` is a notice, so that every end has a line. */
+enum log_level { LOG_ERROR, LOG_WARN, LOG_NOTICE, LOG_INFO };
 
-/* Sets the minimum level; LOG_WARN by default. */
+/* Sets the minimum level; LOG_NOTICE by default. */
 void log_set_level(enum log_level level);
 /* The message is followed by key-value pairs and NULL. */
 void log_event(enum log_level level, const char *message, ...) __attribute__((sentinel));
+/*
+ * From here on signals that end this process, crashes among them, log so first. Children that it
+ * forks are not concerned. Signals that are caught or ignored stay so.
+ */
+void log_fatal_signals(void);

@@ -27,14 +27,16 @@ static const struct cli_command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-	struct cli_suggestion s = {};
+	struct cli_suggestions s = {};
+	char names[128];
 	struct err err;
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		cli_suggestion_offer(&s, name, commands[i]->name);
-	cli_suggestion_offer(&s, name, "help");
-	if (s.best)
-		(void)err_set(&err, 0, "unknown command '%s'; did you mean '%s'?", name, s.best);
+		cli_suggestions_offer(&s, name, commands[i]->name);
+	cli_suggestions_offer(&s, name, "help");
+	if (s.len)
+		(void)err_set(&err, 0, "unknown command '%s'; did you mean %s?", name,
+			      cli_suggestions_text(&s, names, sizeof(names)));
 	else
 		(void)err_set(&err, 0, "unknown command '%s'", name);
 	return cli_fail_usage(NULL, &err);

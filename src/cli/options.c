@@ -10,10 +10,15 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define SUGGEST_MAX_LEN 32
+#define CLI_USAGE_WIDTH 80
+/* Where the help of an option begins. */
+#define CLI_USAGE_COLUMN 33
+#define SUGGEST_MAX_LEN 128
 #define SUGGEST_MAX_DISTANCE 2
+/* A word of this length may have one more typo. */
+#define SUGGEST_TYPO_LEN 6
 
-/* The Levenshtein distance. */
+/* The Levenshtein distance, ignoring case. */
 static size_t cli_distance(const char *a, const char *b)
 {
 	size_t row[SUGGEST_MAX_LEN + 1];
@@ -25,11 +30,12 @@ static size_t cli_distance(const char *a, const char *b)
 	for (size_t j = 0; j <= len_b; j++)
 		row[j] = j;
 	for (size_t i = 1; i <= len_a; i++) {
+		int letter = tolower((unsigned char)a[i - 1]);
 		size_t diagonal = row[0];
 
 		row[0] = i;
 		for (size_t j = 1; j <= len_b; j++) {
-			size_t replace = diagonal + (a[i - 1] != b[j - 1]);
+			size_t replace = diagonal + (letter != tolower((unsigned char)b[j - 1]));
 
 			diagonal = row[j];
 			row[j] = MIN(MIN(row[j], row[j - 1]) + 1, replace);
@@ -38,33 +44,75 @@ static size_t cli_distance(const char *a, const char *b)
 	return row[len_b];
 }
 
-void cli_suggestion_offer(struct cli_suggestion *s, const char *typed, const char *candidate)
+/* What was typed may be the start or another part of the candidate, or have typos. */
+static size_t cli_unlikeness(const char *typed, const char *candidate)
 {
-	size_t distance = cli_distance(typed, candidate);
 	size_t len = strlen(typed);
+	size_t max = MAX((size_t)SUGGEST_MAX_DISTANCE, len / SUGGEST_TYPO_LEN);
+	size_t distance = cli_distance(typed, candidate);
 
-	/* A prefix counts as one typo. */
-	if (len >= 2 && strncmp(typed, candidate, len) == 0)
+	if (len >= 2 && strncasecmp(typed, candidate, len) == 0)
 		distance = MIN(distance, 1);
-	if (distance > SUGGEST_MAX_DISTANCE || distance >= strlen(candidate))
+	else if (len >= 3 && strcasestr(candidate, typed))
+		distance = MIN(distance, 2);
+	return distance > max || distance >= strlen(candidate) ? SIZE_MAX : distance;
+}
+
+void cli_suggestions_offer(struct cli_suggestions *s, const char *typed, const char *candidate)
+{
+	size_t distance = cli_unlikeness(typed, candidate);
+	size_t at = 0;
+
+	if (distance == SIZE_MAX)
 		return;
-	if (!s->best || distance < s->distance)
-		*s = (struct cli_suggestion){.best = candidate, .distance = distance};
+	while (at < s->len && s->distances[at] <= distance) {
+		if (strcmp(s->names[at], candidate) == 0)
+			return;
+		at++;
+	}
+	if (at == CLI_MAX_SUGGESTIONS)
+		return;
+	s->len = MIN(s->len + 1, (size_t)CLI_MAX_SUGGESTIONS);
+	for (size_t i = s->len - 1; i > at; i--) {
+		s->names[i] = s->names[i - 1];
+		s->distances[i] = s->distances[i - 1];
+	}
+	s->names[at] = candidate;
+	s->distances[at] = distance;
+}
+
+const char *cli_suggestions_text(const struct cli_suggestions *s, char *dst, size_t len)
+{
+	size_t used = 0;
+
+	dst[0] = '\0';
+	for (size_t i = 0; i < s->len && used < len; i++)
+		used += (size_t)snprintf(dst + used, len - used, "%s'%s'",
+					 i == 0		   ? ""
+					 : i + 1 == s->len ? " or "
+							   : ", ",
+					 s->names[i]);
+	return dst;
 }
 
 static int cli_unknown_option(const struct cli_command *command, const char *typed, size_t len,
 			      struct err *err)
 {
-	struct cli_suggestion s = {};
+	struct cli_suggestions s = {};
 	char name[SUGGEST_MAX_LEN + 1];
 
 	(void)snprintf(name, sizeof(name), "%.*s", (int)MIN(len, sizeof(name) - 1), typed);
-	for (size_t i = 0; i < command->n_options; i++)
-		cli_suggestion_offer(&s, name, command->options[i].name);
-	cli_suggestion_offer(&s, name, "help");
-	if (s.best)
+	for (size_t i = 0; i < command->n_options; i++) {
+		/* Commands without formats have --json. */
+		if (strcmp(name, "json") == 0 && strcmp(command->options[i].name, "format") == 0)
+			return err_set(err, -EINVAL, "%s: unknown option --json; use -f json",
+				       command->name);
+		cli_suggestions_offer(&s, name, command->options[i].name);
+	}
+	cli_suggestions_offer(&s, name, "help");
+	if (s.len)
 		return err_set(err, -EINVAL, "%s: unknown option --%.*s; did you mean --%s?",
-			       command->name, (int)len, typed, s.best);
+			       command->name, (int)len, typed, s.names[0]);
 	return err_set(err, -EINVAL, "%s: unknown option --%.*s", command->name, (int)len, typed);
 }
 
@@ -187,16 +235,45 @@ int cli_args_parse(const struct cli_command *command, int argc, char *const *arg
 	return 0;
 }
 
+/* Appends the text from this column on, wrapped before CLI_USAGE_WIDTH. */
+static int cli_usage_wrap(const char *text, size_t column, struct buf *out)
+{
+	size_t at = column;
+	int r = 0;
+
+	while (*text && r == 0) {
+		size_t len = strcspn(text, " ");
+
+		if (at > column && at + 1 + len > CLI_USAGE_WIDTH) {
+			r = buf_printf(out, "\n%*s", (int)column, "");
+			at = column;
+		} else if (at > column) {
+			r = buf_append_byte(out, ' ');
+			at++;
+		}
+		if (r == 0)
+			r = buf_append(out, text, len);
+		at += len;
+		text += len + (text[len] == ' ');
+	}
+	return r < 0 ? r : buf_append_byte(out, '\n');
+}
+
 static int cli_usage_option(const struct cli_option *o, struct buf *out)
 {
 	char left[64];
 	char letter[8] = "    ";
+	int r;
 
 	if (o->letter)
 		(void)snprintf(letter, sizeof(letter), "-%c, ", o->letter);
 	(void)snprintf(left, sizeof(left), "  %s--%s%s%s", letter, o->name, o->arg ? " " : "",
 		       o->arg ? o->arg : "");
-	return buf_printf(out, "%-32s %s\n", left, o->help);
+	if (strlen(left) < CLI_USAGE_COLUMN)
+		r = buf_printf(out, "%-*s", CLI_USAGE_COLUMN, left);
+	else
+		r = buf_printf(out, "%s\n%*s", left, CLI_USAGE_COLUMN, "");
+	return r < 0 ? r : cli_usage_wrap(o->help, CLI_USAGE_COLUMN, out);
 }
 
 int cli_usage(const struct cli_command *command, struct buf *out)

@@ -38,9 +38,14 @@ int cli_parse_number(const char *name, const char *value, uint64_t max, uint64_t
 /* As clock_parse_duration, but positive; -EINVAL names the option. */
 int cli_parse_duration(const char *name, const char *value, uint64_t *ret_ns, struct err *err);
 
-/* Keeps the candidate closest to what was typed; best is NULL if none is close. */
-struct cli_suggestion {
-	const char *best;
-	size_t distance;
+/* The candidates closest to what was typed, best first. Names are borrowed. */
+#define CLI_MAX_SUGGESTIONS 4
+struct cli_suggestions {
+	const char *names[CLI_MAX_SUGGESTIONS];
+	size_t distances[CLI_MAX_SUGGESTIONS];
+	size_t len; /* 0 if none is close */
 };
-void cli_suggestion_offer(struct cli_suggestion *s, const char *typed, const char *candidate);
+/* Candidates that are equal and follow one another count once. */
+void cli_suggestions_offer(struct cli_suggestions *s, const char *typed, const char *candidate);
+/* "'a', 'b' or 'c'". Returns dst. */
+const char *cli_suggestions_text(const struct cli_suggestions *s, char *dst, size_t len);

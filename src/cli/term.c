@@ -150,58 +150,93 @@ static int term_put(struct buf *out, const struct term_char *c)
 	return c->bad ? buf_append_byte(out, '?') : buf_append(out, c->bytes, c->len);
 }
 
+/* Appends what fits into this many columns; their number is added to *used. */
+static int term_put_start(struct buf *out, const char *text, size_t cells, size_t *used)
+{
+	int r = 0;
+
+	while (*text && r == 0) {
+		struct term_char c = term_char_at(text);
+
+		if (c.cells > cells)
+			break;
+		r = term_put(out, &c);
+		cells -= c.cells;
+		*used += c.cells;
+		text += c.len;
+	}
+	return r;
+}
+
+/* The part at the end that fits into this many columns. */
+static const char *term_end_of(const char *text, size_t cells)
+{
+	size_t width = term_cells(text);
+
+	while (width > cells) {
+		struct term_char c = term_char_at(text);
+
+		width -= c.cells;
+		text += c.len;
+	}
+	return text;
+}
+
 int term_fit(struct buf *out, const char *text, size_t cells, bool keep_end)
 {
-	size_t width = term_cells(text), used = 0;
-	bool cut = width > cells;
+	bool cut = term_cells(text) > cells;
+	size_t used = cut;
 	int r = 0;
 
 	if (cells == 0)
 		return 0;
 	if (cut && keep_end) {
-		r = buf_append_byte(out, '~');
-		used = 1;
-		while (width > cells - 1) {
-			struct term_char c = term_char_at(text);
-
-			width -= c.cells;
-			text += c.len;
-		}
+		r = buf_append_str(out, TERM_ELLIPSIS);
+		text = term_end_of(text, cells - 1);
 	}
-	while (*text && r == 0) {
-		struct term_char c = term_char_at(text);
-
-		if (used + c.cells > cells - (cut && !keep_end))
-			break;
-		r = term_put(out, &c);
-		used += c.cells;
-		text += c.len;
-	}
-	if (cut && !keep_end && r == 0) {
-		r = buf_append_byte(out, '~');
-		used++;
-	}
+	if (r == 0)
+		r = term_put_start(out, text, cells - cut, &used);
+	if (cut && !keep_end && r == 0)
+		r = buf_append_str(out, TERM_ELLIPSIS);
 	for (; used < cells && r == 0; used++)
 		r = buf_append_byte(out, ' ');
 	return r;
 }
 
+int term_shorten(struct buf *out, const char *text, size_t cells)
+{
+	size_t used = 0;
+	int r;
+
+	if (term_cells(text) <= cells || cells == 0)
+		return term_put_start(out, text, cells, &used);
+	/* The end of a qualified name says more than its start. */
+	r = term_put_start(out, text, (cells - 1) / 3, &used);
+	if (r == 0)
+		r = buf_append_str(out, TERM_ELLIPSIS);
+	cells -= used + 1;
+	return r < 0 ? r : term_put_start(out, term_end_of(text, cells), cells, &used);
+}
+
+void term_status(const char *what)
+{
+	if (!term_is_screen(STDERR_FILENO))
+		return;
+	(void)fprintf(stderr, "\r%s%s\033[K", what ? what : "", what ? " ..." : "");
+	(void)fflush(stderr);
+}
+
 void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns)
 {
 	char bar[TERM_BAR_CELLS + 1];
-	size_t cells;
+	size_t cells = (size_t)((double)done_ns / (double)total_ns * TERM_BAR_CELLS);
 
-	if (!isatty(STDERR_FILENO))
+	if (!term_is_screen(STDERR_FILENO))
 		return;
-	if (done_ns >= total_ns) {
-		(void)fputs("\r\033[K", stderr);
-		return;
-	}
-	cells = (size_t)((double)done_ns / (double)total_ns * TERM_BAR_CELLS);
 	for (size_t i = 0; i < TERM_BAR_CELLS; i++)
 		bar[i] = i < cells ? '#' : '.';
 	bar[TERM_BAR_CELLS] = '\0';
-	(void)fprintf(stderr, "\r%s [%s] %.0fs left \033[K", what, bar,
-		      (double)(total_ns - done_ns) / NS_PER_SEC);
+	(void)fprintf(stderr, "\r%s [%s] %.0f/%g s\033[K", what, bar,
+		      (double)(done_ns / NS_PER_SEC), (double)total_ns / NS_PER_SEC);
 	(void)fflush(stderr);
 }

@@ -26,13 +26,20 @@ bool term_wants_colour(int fd);
 size_t term_cells(const char *text);
 /*
  * Appends the text in exactly this many columns: padded or cut on the right; with keep_end, cut on
- * the left. '~' marks a cut.
+ * the left. An ellipsis marks a cut.
  */
 int term_fit(struct buf *out, const char *text, size_t cells, bool keep_end);
+/* Appends the text in at most this many columns: one that is too long loses part of its middle. */
+int term_shorten(struct buf *out, const char *text, size_t cells);
 
-/* A progress bar on stderr, if that is a terminal. Call with done == total to erase it. */
+/*
+ * On stderr, if that is a screen: what is going on, and with a total also how far it is. The line
+ * replaces the one before; NULL erases it.
+ */
+void term_status(const char *what);
 void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns);
 
+#define TERM_ELLIPSIS "\342\200\246"
 #define TERM_BOLD "\033[1m"
 #define TERM_DIM "\033[2m"
 #define TERM_REVERSE "\033[7m"

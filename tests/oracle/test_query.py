@@ -103,6 +103,17 @@ class Query(Stored):
         unsaid = self.sonde("query", SERVICE, "-f", "json").stdout
         self.assertEqual(json.loads(unsaid)["type"], "inuse_space")
 
+    def test_a_word_means_a_type_of_the_service(self):
+        kind = lambda word: json.loads(self.query(self.windows[0], "-f", "json", kind=word).stdout)["type"]
+        for word, name in (("cpu", "cpu"), ("heap", "inuse_space"), ("alloc", "alloc_space"),
+                           ("go_heap:alloc_objects", "alloc_objects"), ("goroutines", "goroutine")):
+            self.assertEqual(kind(word), name)
+        self.assertEqual(self.functions(self.windows[0], kind="alloc"), self.one.exact)
+        # This program records no contention.
+        refused = self.query(self.windows[0], kind="mutex", check=rig.FAILED).stderr
+        self.assertIn("no type 'mutex'", refused)
+        self.assertIn("go_heap:inuse_space", refused)
+
     def test_every_format_is_of_the_same_profile(self):
         window = self.windows[0]
         total = sum(self.one.exact.values())
@@ -220,7 +231,7 @@ class Query(Stored):
         self.assertIn(f"did you mean '{SERVICE}'?", query(SERVICE.replace("eg", "ge"),
                                                               check=rig.FAILED))
         self.assertIn("sonde services", query("quite-another", check=rig.FAILED))
-        self.assertIn("alloc_space", query(SERVICE, "-t", "locks", check=rig.FAILED))
+        self.assertIn("go_heap:alloc_space", query(SERVICE, "-t", "locks", check=rig.FAILED))
         for args, word in ((("--from", "soon"), "--from"), (("--to", "12:99"), "--to"),
                            (("--from", "-1h", "--to", "-2h"), "earlier"),
                            (("--from", "9" * 30), "--from"),

@@ -180,13 +180,11 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 		if (done >= q->duration_ns)
 			break;
 		if (stop_asked()) {
-			term_progress("sampling", 1, 1);
 			cli_note("Interrupted after %.1f s; showing what was sampled so far.",
 				 (double)done / NS_PER_SEC);
 			break;
 		}
 		if (q->target.id.pid && proc_id_gone(&q->target.id)) {
-			term_progress("sampling", 1, 1);
 			cli_note("Process %d exited after %.1f s.", (int)q->target.id.pid,
 				 (double)done / NS_PER_SEC);
 			break;
@@ -196,7 +194,7 @@ static int cpu_wait(const struct cpu_request *q, struct cpu_profiler *profiler, 
 		if (r < 0)
 			break;
 	}
-	term_progress("sampling", 1, 1);
+	term_status(NULL);
 	return r;
 }
 
@@ -322,10 +320,12 @@ static int cpu_profile(const struct cpu_request *q, struct cpu_profiler *profile
 	int r = cpu_wait(q, profiler, err);
 
 	cmd_cpu_java_finish(java);
+	term_status("looking up names");
 	if (r == 0)
 		r = cpu_profiler_collect(profiler, cpu_profiles_take, &all, err);
 	if (r == 0)
 		r = cpu_merge(q, &all, &p, err);
+	term_status(NULL);
 	if (r < 0)
 		return r;
 	if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
@@ -355,6 +355,7 @@ static int cpu_start_java(const struct cpu_request *q, struct cmd_cpu_java **ret
 		return 0;
 	/* From here on there is something to clean up. */
 	stop_catch_signals();
+	term_status(q->target.id.pid ? "connecting to the JVM" : "connecting to all JVMs");
 	return cmd_cpu_java_start(q->target.id.pid ? &q->target : NULL, q->java_dir, ret_java, err);
 }
 
@@ -368,8 +369,10 @@ static int cpu_sample(struct cpu_request *q, struct err *err)
 		r = proc_info_read(q->options.sampler.pid, &q->target, err);
 	if (r == 0)
 		r = cpu_start_java(q, &java, err);
+	term_status("starting the sampler");
 	if (r == 0)
 		r = cpu_profiler_open(&q->options, &profiler, err);
+	term_status(NULL);
 	return r < 0 ? r : cpu_profile(q, profiler, java, err);
 }
 

@@ -75,7 +75,9 @@ static int doctor_run(const struct cli_args *args)
 
 	if (r < 0)
 		return cli_fail_usage("doctor", &err);
+	term_status("trying what works on this machine");
 	features_probe(dir, &features);
+	term_status(NULL);
 	if (args->values[DOCTOR_JSON])
 		r = doctor_print_json(&features, &out);
 	else

@@ -42,7 +42,7 @@ static const struct cli_option goroutines_options[GOROUTINES_N] = {
 	[REPORT_NODES] = {.letter = 'n',
 			  .name = "nodes",
 			  .arg = "N",
-			  .help = "show at most N rows"},
+			  .help = "show at most N rows, 0: all (default: what fits the terminal)"},
 	[REPORT_ALL_NODES] = {.letter = 'a',
 			      .name = "all-nodes",
 			      .help = "with -f tree: include nodes below 0.5% of the total"},
@@ -251,7 +251,7 @@ static int show(const struct goroutines_request *q, const struct goroutines_targ
 		r = goroutines_json(v, &source, &text, err);
 		break;
 	default:
-		r = goroutines_top(v, q->report.max_nodes, &text, err);
+		r = goroutines_top(v, &q->report, &text, err);
 	}
 	return r < 0 ? r : write_text(q, &text, err);
 }

@@ -42,7 +42,7 @@ static const struct cli_option java_options[JAVA_N] = {
 	[JAVA_DURATION] = {.letter = 'd',
 			   .name = "duration",
 			   .arg = "DURATION",
-			   .help = "how long to record (default 30s)"},
+			   .help = "how long to record, once the JVM does (default 30s)"},
 	[JAVA_DATA_DIR] =
 		{.name = "data-dir",
 		 .arg = "DIR",
@@ -176,6 +176,15 @@ static int java_start(const struct java_request *q, const struct proc_info *info
 	return r < 0 ? r : java_collect_start(&info->id, &options, ret_collect, err);
 }
 
+/* When the recording is over; 0 before it begins. An interrupt needs a global. */
+static uint64_t java_end_ns;
+
+/* The end of the recording cuts waits for the JVM short, as Ctrl-C does. */
+static unsigned int java_interrupts(void)
+{
+	return stop_count() + (java_end_ns && clock_mono_ns() >= java_end_ns);
+}
+
 /* Reads continuously: what is read is safe, whatever happens to the JVM. 1: no more data. */
 static int java_watch(struct java_collect *c, const struct proc_info *info, uint64_t duration_ns,
 		      struct err *err)
@@ -183,6 +192,7 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 	uint64_t begin = clock_mono_ns(), read_ns = 0, keep_ns = 0, done;
 	int r = 0;
 
+	java_end_ns = begin + duration_ns;
 	while (r == 0 && (done = clock_mono_ns() - begin) < duration_ns) {
 		term_progress("recording", done, duration_ns);
 		clock_sleep_ns(MIN(duration_ns - done, JAVA_STEP_NS));
@@ -200,8 +210,8 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 		if (r == 0 && done - keep_ns >= JAVA_KEEP_NS) {
 			keep_ns = done;
 			r = java_collect_keep(c, err);
-			/* It is stopped for now. */
-			if (r == -EAGAIN)
+			/* It is stopped for now, or the time is over. */
+			if (r == -EAGAIN || (r == -EINTR && !stop_asked()))
 				r = 0;
 		}
 		if (r == 0 && done - read_ns >= JAVA_READ_NS) {
@@ -209,7 +219,8 @@ static int java_watch(struct java_collect *c, const struct proc_info *info, uint
 			r = java_collect_read(c, err);
 		}
 	}
-	term_progress("recording", 1, 1);
+	java_end_ns = MIN(java_end_ns, clock_mono_ns());
+	term_status("finishing the recording");
 	return r;
 }
 
@@ -229,7 +240,7 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 	 * The user's own recording takes precedence, and nobody waits for a JVM that does not
 	 * answer; show what we have so far.
 	 */
-	if (r == -EBUSY || r == -EINTR || r == -EAGAIN || (r == -ETIMEDOUT && stop_asked())) {
+	if (r == -EBUSY || r == -EINTR || r == -EAGAIN || r == -ETIMEDOUT) {
 		cli_note("Stopped early: %s.", err_describe(err, r, line));
 		r = 1;
 	}
@@ -240,6 +251,7 @@ static int java_record(const struct java_request *q, struct java_collect *c,
 		r = 0;
 	*ret_window = java_collect_window(c);
 	stopped = java_collect_stop(c, &later);
+	term_status(NULL);
 	if (stopped < 0 && !proc_id_gone(&info->id))
 		cli_note("Could not remove everything from the JVM; the next sonde tries again: %s",
 			 err_describe(&later, stopped, line));
@@ -337,8 +349,10 @@ static int java_profile(struct java_request *q, struct err *err)
 		return r;
 	/* From here on there is something to clean up. */
 	stop_catch_signals();
-	java_attach_set_interrupt(stop_count);
+	java_attach_set_interrupt(java_interrupts);
+	term_status("connecting to the JVM");
 	r = java_start(q, &info, &c, err);
+	term_status(NULL);
 	if (r < 0)
 		return r;
 	cli_note("%s (pid %d): %s %s, by %s", info.service, (int)info.id.pid,

@@ -384,8 +384,10 @@ static int ps_run(const struct cli_args *args)
 		r = ps_list_core(args->values[PS_CORE], args->values[PS_EXE], &list, &err);
 	} else {
 		r = cli_begin_many(false, &err);
+		term_status("examining processes");
 		if (r == 0)
 			r = ps_list_read(&options, &list, &err);
+		term_status(NULL);
 		proc_aides_stop();
 	}
 	if (r < 0)

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cli/cmd/query_type.h"
 #include "cli/data_dir.h"
 #include "cli/render/report.h"
 #include "cli/render/units.h"
+#include "cli/term.h"
 #include "profile/ops.h"
 #include "query/query.h"
 
@@ -15,7 +17,7 @@
 enum { QUERY_DATA_DIR = REPORT_N, QUERY_FROM, QUERY_TO, QUERY_BASELINE, QUERY_LABEL, QUERY_N };
 
 static const struct cli_option query_options[QUERY_N] = {
-	REPORT_OPTIONS("a type listed by `sonde services` (default: inuse_space, or cpu)"),
+	REPORT_OPTIONS("what to show: cpu, heap, alloc, mutex ... (default: heap, or cpu)"),
 	[QUERY_DATA_DIR] = {.name = "data-dir", .arg = "DIR", .help = DATA_DIR_HELP},
 	[QUERY_FROM] = {.name = "from",
 			.arg = "TIME",
@@ -105,64 +107,45 @@ static int query_parse(const struct cli_args *args, struct query *q, struct err 
 	return r;
 }
 
-/* "inuse_space" stands for "go_heap:inuse_space:bytes". */
-static bool query_is_type(const char *stream, const char *wanted)
+static int query_no_service(const struct query *q, const struct store_stream *streams, size_t n,
+			    struct err *err)
 {
-	const char *colon = strchr(stream, ':');
-	size_t len = strlen(wanted);
+	struct cli_suggestions s = {};
+	char names[256];
 
-	return strcmp(stream, wanted) == 0 ||
-	       (colon && strncmp(colon + 1, wanted, len) == 0 && colon[1 + len] == ':');
-}
-
-static int query_no_type(const struct query *q, const char *type, const char *known,
-			 const struct cli_suggestion *s, struct err *err)
-{
-	if (known[0])
-		return err_set(err, -EINVAL, "%s has no type '%s'; it has %s", q->window.service,
-			       type, known);
-	if (s->best)
-		return err_set(err, -ENOENT, "no stored profiles of '%s'; did you mean '%s'?",
-			       q->window.service, s->best);
+	for (size_t i = 0; i < n; i++)
+		cli_suggestions_offer(&s, q->window.service, streams[i].service);
+	if (s.len)
+		return err_set(err, -ENOENT, "no stored profiles of '%s'; did you mean %s?",
+			       q->window.service, cli_suggestions_text(&s, names, sizeof(names)));
 	return err_set(err, -ENOENT, "no stored profiles of '%s'; see `sonde services --from -7d`",
 		       q->window.service);
 }
 
 /* The service's stream over all time: a window without data is empty, not an error. */
-static int query_find_type(struct query *q, const char *type, struct err *err)
+static int query_find_type(struct query *q, const char *word, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
-	struct cli_suggestion s = {};
-	char known[512] = "";
-	size_t n = 0, len = 0;
+	const struct store_stream *picked;
+	size_t n = 0, first = 0, end;
 	int r = store_streams(q->store, 0, INT64_MAX, &streams, &n, err);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(streams[i].service, q->window.service) != 0) {
-			cli_suggestion_offer(&s, q->window.service, streams[i].service);
-			continue;
-		}
-		if (query_is_type(streams[i].type, type)) {
-			memcpy(q->type, streams[i].type, sizeof(q->type));
-			q->window.type = q->type;
-			q->before.type = q->type;
-			return 0;
-		}
-		if (len < sizeof(known))
-			len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s",
-						len ? ", " : "", streams[i].type);
-	}
-	return query_no_type(q, type, known, &s, err);
-}
-
-/* The heap, or CPU time if there is none. */
-static int query_find_default_type(struct query *q, struct err *err)
-{
-	int r = query_find_type(q, registry_types[TYPE_GO_HEAP_INUSE_SPACE].name, err);
-
-	return r == -EINVAL ? query_find_type(q, registry_types[TYPE_CPU_TIME].name, err) : r;
+	while (first < n && strcmp(streams[first].service, q->window.service) != 0)
+		first++;
+	for (end = first; end < n && strcmp(streams[end].service, q->window.service) == 0;)
+		end++;
+	if (first == end)
+		return query_no_service(q, streams, n, err);
+	r = word ? cmd_query_type_pick(streams + first, end - first, word, &picked, err)
+		 : cmd_query_type_default(streams + first, end - first, &picked, err);
+	if (r < 0)
+		return err_prefix(err, r, "%s", q->window.service);
+	memcpy(q->type, picked->type, sizeof(q->type));
+	q->window.type = q->type;
+	q->before.type = q->type;
+	return 0;
 }
 
 static void query_describe(const struct query *q, const struct store_sum *about, size_t n_samples)
@@ -190,17 +173,20 @@ static int query_write(struct query *q, struct report *report, struct err *err)
 	_cleanup_(profile_freep) struct profile *before = NULL;
 	_cleanup_(profile_freep) struct profile *change = NULL;
 	struct store_sum about = {0};
-	int r = query_profile(q->store, &q->window, &after, &about, err);
+	int r;
 
+	term_status("reading the store");
+	r = query_profile(q->store, &q->window, &after, &about, err);
+	if (r == 0 && q->has_before)
+		r = query_profile(q->store, &q->before, &before, NULL, err);
+	term_status(NULL);
 	if (r < 0)
 		return r;
 	query_describe(q, &about, profile_n_samples(after));
 	report->type = NULL;
 	if (!q->has_before)
 		return report_write(report, after, err);
-	r = query_profile(q->store, &q->before, &before, NULL, err);
-	if (r == 0)
-		r = profile_diff(before, after, &change, err);
+	r = profile_diff(before, after, &change, err);
 	if (r < 0)
 		return r;
 	report->before = before;
@@ -223,8 +209,7 @@ static int query_run(const struct cli_args *args)
 	if (r == 0)
 		r = data_dir_open(args->values[QUERY_DATA_DIR], &q.store, &err);
 	if (r == 0)
-		r = report.type ? query_find_type(&q, report.type, &err)
-				: query_find_default_type(&q, &err);
+		r = query_find_type(&q, report.type, &err);
 	if (r == 0)
 		r = query_write(&q, &report, &err);
 	if (q.store)
@@ -240,7 +225,18 @@ const struct cli_command cmd_query = {
 	.max_operands = 1,
 	.options = query_options,
 	.n_options = ARRAY_SIZE(query_options),
-	.notes = "TIME is now, -1h, 12:03, 2026-11-15T12:03:00Z, or milliseconds since 1970.\n"
-		 "In-use values are averaged over the window; all others are summed.\n",
+	.notes = "TYPE is a type of the service, as listed by `sonde services`, or a word that "
+		 "means\n"
+		 "only one of them: cpu, offcpu, heap, alloc, goroutines, block, mutex, lock.\n"
+		 "\n"
+		 "TIME is now, -1h, 12:03, 2026-11-15T12:03:00Z, or milliseconds since 1970.\n"
+		 "In-use values are averaged over the window; all others are summed.\n"
+		 "\n"
+		 "Examples:\n"
+		 "  sonde query api                          memory in use, or CPU time\n"
+		 "  sonde query api -t cpu --from -10m       CPU time of the last ten minutes\n"
+		 "  sonde query api -t mutex --from -1d      a day of lock contention\n"
+		 "  sonde query api -t alloc --baseline previous\n"
+		 "                                           what changed since the hour before\n",
 	.run = query_run,
 };

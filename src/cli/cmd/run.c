@@ -435,7 +435,7 @@ static void run_wait(struct agent *agent, struct store *store, const sigset_t *s
 		(void)agent_save_names(agent, NULL);
 	}
 	(void)agent_save_names(agent, NULL);
-	log_event(LOG_INFO, "stopping", "signal", strsignal(signal_number), NULL);
+	log_event(LOG_NOTICE, "stopping", "signal", strsignal(signal_number), NULL);
 	/* A second signal means: do not wait for the rest. */
 	(void)pthread_sigmask(SIG_UNBLOCK, stop, NULL);
 }
@@ -486,6 +486,20 @@ static bool run_writes(const struct run_config *c)
 	       (data_dir_path(NULL, &usual, NULL) == 0 && go_rates_are_noted(usual));
 }
 
+static int run_lock(const struct run_config *c, int *ret_lock, struct err *err)
+{
+	pid_t killed = 0;
+	char pid[16];
+	int r = data_dir_lock(c->data_dir, ret_lock, &killed, err);
+
+	(void)snprintf(pid, sizeof(pid), "%d", (int)killed);
+	/* Of some ends nobody can tell who meets them. */
+	if (r == 0 && killed)
+		log_event(LOG_WARN, "the last sonde was killed, or the machine went down", "pid",
+			  pid, NULL);
+	return r;
+}
+
 static int run_serve(const struct run_config *c, struct err *err)
 {
 	const struct store_sqlite_config store_config = {
@@ -503,7 +517,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 		.answer_ns = RUN_ANSWER_NS,
 	};
 	/* Released in reverse order: nobody loses what it borrows. */
-	_cleanup_close_ int lock = -1;
+	_cleanup_(data_dir_unlockp) int lock = -1;
 	_cleanup_(store_closep) struct store *store = NULL;
 	_cleanup_(agent_stopp) struct agent *agent = NULL;
 	_cleanup_(server_stopp) struct server *server = NULL;
@@ -512,7 +526,7 @@ static int run_serve(const struct run_config *c, struct err *err)
 
 	r = data_dir_make(c->data_dir, err);
 	if (r == 0)
-		r = data_dir_lock(c->data_dir, &lock, err);
+		r = run_lock(c, &lock, err);
 	if (r == 0)
 		run_restore_rates(c);
 	/* Before the first thread. */
@@ -528,12 +542,13 @@ static int run_serve(const struct run_config *c, struct err *err)
 	/* This thread only waits from now on. */
 	if (r == 0)
 		r = proc_caps_keep(cmd_run_folder_caps(c->data_dir), err);
+	/* The address comes last: whoever started us by hand looks for it. */
+	if (r == 0)
+		run_tell_features(agent);
 	if (r == 0)
 		r = run_announce(c, server, err);
-	if (r == 0) {
-		run_tell_features(agent);
+	if (r == 0)
 		run_wait(agent, store, &stop);
-	}
 	return r;
 }
 
@@ -551,6 +566,21 @@ static void run_tell_what_stays(const struct run_config *c)
 			 (int)notes[i].id.pid);
 }
 
+/* Every end has a line in the log; those by signals are log_fatal_signals()'s. */
+static int run_end(int r, const struct err *err)
+{
+	int code = r < 0 ? cli_exit_code(r) : CLI_OK;
+	char line[ERR_LINE_MAX], text[8];
+
+	(void)snprintf(text, sizeof(text), "%d", code);
+	if (r < 0)
+		log_event(LOG_ERROR, "exiting", "reason", err_describe(err, r, line), "code", text,
+			  NULL);
+	else
+		log_event(LOG_NOTICE, "stopped", "code", text, NULL);
+	return code;
+}
+
 static int run_run(const struct cli_args *args)
 {
 	_cleanup_(run_config_release) struct run_config config = {};
@@ -562,13 +592,13 @@ static int run_run(const struct cli_args *args)
 	if (config.verbose)
 		log_set_level(LOG_INFO);
 	r = cli_begin_many(run_writes(&config), &err);
+	/* Not in the aides, which were forked just now. */
+	log_fatal_signals();
 	if (r == 0)
 		r = run_serve(&config, &err);
-	if (r < 0)
-		return cli_fail(r, &err);
-	run_tell_what_stays(&config);
-	log_event(LOG_INFO, "stopped", NULL);
-	return CLI_OK;
+	if (r == 0)
+		run_tell_what_stays(&config);
+	return run_end(r, &err);
 }
 
 const struct cli_command cmd_run = {

@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/render/report.h"
 #include "cli/render/units.h"
+#include "cli/term.h"
 #include "store/sqlite/sqlite.h"
 
 enum { STORE_DATA_DIR, STORE_JSON, STORE_N };
@@ -120,8 +121,10 @@ static int store_look(struct store *store, bool repair, struct store_listing *l,
 	else if (buf_printf(&l->out, "%-28s  %10s  %10s  %8s  %9s  %s\n", "FILE", "SIZE", "ROWS",
 			    "DAMAGED", "CORRECTED", "STATE") < 0)
 		return err_oom(err);
+	term_status(repair ? "repairing stored files" : "checking stored files");
 	r = repair ? store_sqlite_repair(store, store_report, l, err)
 		   : store_sqlite_check(store, store_report, l, err);
+	term_status(NULL);
 	if (r < 0 || !l->as_json)
 		return r == -ENOMEM ? err_oom(err) : r;
 	json_array_end(&l->json);
@@ -138,7 +141,7 @@ static int store_run(const struct cli_args *args)
 	_cleanup_(listing_release) struct store_listing l = {.as_json = args->values[STORE_JSON]};
 	_cleanup_(store_closep) struct store *store = NULL;
 	_cleanup_free_ char *dir = NULL;
-	_cleanup_close_ int lock = -1;
+	_cleanup_(data_dir_unlockp) int lock = -1;
 	bool repair = strcmp(args->operands[0], "repair") == 0;
 	struct err err = {};
 	int r;
@@ -152,7 +155,7 @@ static int store_run(const struct cli_args *args)
 	if (r == 0)
 		r = data_dir_open(dir, &store, &err);
 	if (r == 0 && repair)
-		r = data_dir_lock(dir, &lock, &err);
+		r = data_dir_lock(dir, &lock, NULL, &err);
 	if (r == 0)
 		r = store_look(store, repair, &l, &err);
 	if (r == 0)

@@ -86,17 +86,25 @@ struct top_request {
 static int top_parse_choice(const char *option, const char *value, const char *const *names,
 			    size_t n, size_t *ret_choice, struct err *err)
 {
-	struct cli_suggestion s = {};
+	struct cli_suggestions s = {};
+	char known[128] = "";
+	size_t used = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (!value || strcmp(value, names[i]) == 0) {
 			*ret_choice = i;
 			return 0;
 		}
-		cli_suggestion_offer(&s, value, names[i]);
+		cli_suggestions_offer(&s, value, names[i]);
 	}
-	return err_set(err, -EINVAL, "--%s: unknown value '%s'; did you mean %s?", option, value,
-		       s.best ? s.best : names[0]);
+	if (s.len)
+		return err_set(err, -EINVAL, "--%s: unknown value '%s'; did you mean %s?", option,
+			       value, s.names[0]);
+	for (size_t i = 0; i < n && used < sizeof(known); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "",
+					 names[i]);
+	return err_set(err, -EINVAL, "--%s: unknown value '%s' (expected: %s)", option, value,
+		       known);
 }
 
 static int top_parse_view(const struct cli_args *args, struct top_view *view, struct err *err)

@@ -78,7 +78,8 @@ bool goroutines_frame_shown(const struct golang_goroutine_frame *frame, bool fir
 int goroutines_put_name(struct view name, struct buf *out);
 int goroutines_put_text(struct view text, struct buf *out);
 
-int goroutines_top(const struct goroutines_view *v, uint64_t max_rows, struct buf *out,
+struct report; /* cli/render/report.h: how many rows, and for which terminal */
+int goroutines_top(const struct goroutines_view *v, const struct report *report, struct buf *out,
 		   struct err *err);
 int goroutines_full(const struct goroutines_view *v, struct buf *out, struct err *err);
 

@@ -36,6 +36,6 @@ int heap_rate_wait(const char *what, uint64_t ns, const struct proc_id *id, stru
 		term_progress(what, done, ns);
 		clock_sleep_ns(MIN(ns - done, HEAP_WAIT_STEP_NS));
 	}
-	term_progress(what, ns, ns);
+	term_status(NULL);
 	return r;
 }

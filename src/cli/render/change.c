@@ -138,13 +138,14 @@ static int render_change_row(const struct render *r, const struct render_sides *
 	if (k == 0)
 		k = buf_append_str(out, "  ");
 	if (k == 0)
-		k = render_name(r, row->name, out);
+		k = render_name(r, row->name, strlen(numbers) + 2, out);
 	return k < 0 ? k : buf_append_byte(out, '\n');
 }
 
 static int render_change_rows(const struct render *r, const struct render_sides *s, struct buf *out)
 {
 	double cutoff = r->all_nodes ? 0 : (s->grown + s->shrunk) * RENDER_NODE_FRACTION;
+	size_t room = render_fit_rows(r->lines, r->max_nodes ? (size_t)r->max_nodes : SIZE_MAX);
 	size_t shown = 0;
 	size_t left_out = 0;
 	char head[80];
@@ -162,7 +163,7 @@ static int render_change_rows(const struct render *r, const struct render_sides 
 
 		if (!row->cum && !row->flat)
 			continue;
-		if (MAX(cum, flat) < cutoff || (r->max_nodes && shown >= r->max_nodes)) {
+		if (MAX(cum, flat) < cutoff || shown >= room || (r->lines && !row->flat)) {
 			left_out++;
 			continue;
 		}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "cli/render/units.h"
@@ -22,15 +23,32 @@ void render_init(struct render *r, struct profile *p, size_t type)
 	text_clean(r->unit, strlen(r->unit));
 }
 
-int render_name(const struct render *r, uint32_t name, struct buf *out)
+int render_name(const struct render *r, uint32_t name, size_t after, struct buf *out)
 {
+	_cleanup_(buf_release) struct buf clean = {};
 	struct view v = profile_string(r->profile, name);
-	size_t at = out->len;
-	int k = buf_append(out, v.data, v.len);
+	struct buf *to = r->columns ? &clean : out;
+	size_t at = to->len;
+	int k = buf_append(to, v.data, v.len);
 
-	if (k == 0)
-		text_clean((char *)out->data + at, v.len);
-	return k;
+	if (k < 0)
+		return k;
+	text_clean((char *)to->data + at, v.len);
+	if (!r->columns)
+		return 0;
+	if (!buf_cstr(&clean))
+		return -ENOMEM;
+	return term_shorten(out, buf_cstr(&clean),
+			    MAX(r->columns, after + RENDER_MIN_NAME) - after);
+}
+
+size_t render_fit_rows(size_t lines, size_t rows)
+{
+	if (!lines)
+		return rows;
+	if (lines < RENDER_OTHER_LINES + RENDER_MIN_ROWS)
+		lines = RENDER_OTHER_LINES + RENDER_MIN_ROWS;
+	return MIN(rows, lines - RENDER_OTHER_LINES);
 }
 
 int render_coloured(const struct render *r, const char *colour, const char *text, struct buf *out)
@@ -42,6 +60,8 @@ int render_coloured(const struct render *r, const char *colour, const char *text
 
 const char *render_more_hint(const struct render *r, uint64_t shown)
 {
+	if (r->lines && render_fit_rows(r->lines, SIZE_MAX) <= shown)
+		return "use -n 0 -a to see all";
 	if (r->max_nodes && shown >= r->max_nodes)
 		return "use a larger --nodes to see more";
 	return "use --all-nodes to see all";
@@ -60,10 +80,10 @@ const char *render_table_unit(int64_t smallest, int64_t largest, const char *uni
 static int render_header_text(const struct render *r, const char *key, uint32_t text,
 			      struct buf *out)
 {
-	int k = buf_printf(out, "%s", key);
+	int k = buf_append_str(out, key);
 
 	if (k == 0)
-		k = render_name(r, text, out);
+		k = render_name(r, text, strlen(key), out);
 	return k < 0 ? k : buf_append_byte(out, '\n');
 }
 

@@ -33,6 +33,11 @@ struct render_source {
 /* pprof hides what is below these shares of the total. */
 #define RENDER_NODE_FRACTION 0.005
 #define RENDER_EDGE_FRACTION 0.001
+/* Of a terminal: header, hints, notes on stderr, and the prompt. */
+#define RENDER_OTHER_LINES 12
+#define RENDER_MIN_ROWS 5
+/* However narrow the terminal is. */
+#define RENDER_MIN_NAME 16
 
 struct render {
 	struct profile *profile;
@@ -41,6 +46,8 @@ struct render {
 	char unit[32];	    /* cleaned */
 	uint64_t max_nodes; /* 0: no limit */
 	bool all_nodes;	    /* include nodes below the fractions */
+	size_t columns;	    /* longer names are shortened; 0: none is */
+	size_t lines;	    /* a table shows the rows that fit so many; 0: all */
 	bool colour;
 	const struct render_source *source; /* NULL for a file */
 };
@@ -61,8 +68,10 @@ int render_change(const struct render *r, struct profile *before, struct profile
  * values.
  */
 int render_header(const struct render *r, int64_t total, const char *unit, struct buf *out);
-/* A name of the profile, cleaned. */
-int render_name(const struct render *r, uint32_t name, struct buf *out);
+/* A name of the profile, cleaned, after so many columns of its line. */
+int render_name(const struct render *r, uint32_t name, size_t after, struct buf *out);
+/* How many of these rows of a table fit a screen of this height; 0: all do. */
+size_t render_fit_rows(size_t lines, size_t rows);
 /* The text, coloured if colours are on. */
 int render_coloured(const struct render *r, const char *colour, const char *text, struct buf *out);
 /* The hint how to see the omitted rows. */

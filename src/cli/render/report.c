@@ -63,6 +63,7 @@ int report_parse(const struct cli_args *args, struct report *ret_report, struct 
 			   .format = &report_formats[0],
 			   .path = args->values[REPORT_OUTPUT],
 			   .all_nodes = args->values[REPORT_ALL_NODES] != NULL};
+	const char *nodes = args->values[REPORT_NODES];
 	int k;
 
 	if (args->values[REPORT_FORMAT]) {
@@ -70,9 +71,8 @@ int report_parse(const struct cli_args *args, struct report *ret_report, struct 
 		if (k < 0)
 			return k;
 	}
-	if (args->values[REPORT_NODES]) {
-		k = cli_parse_number("--nodes", args->values[REPORT_NODES], UINT32_MAX,
-				     &r.max_nodes, err);
+	if (nodes && strcmp(nodes, "0") != 0) {
+		k = cli_parse_number("--nodes", nodes, UINT32_MAX, &r.max_nodes, err);
 		if (k < 0)
 			return k;
 	}
@@ -81,6 +81,10 @@ int report_parse(const struct cli_args *args, struct report *ret_report, struct 
 	if (r.format->binary && report_to_stdout(&r) && isatty(STDOUT_FILENO))
 		return err_set(err, -EINVAL,
 			       "not writing binary pprof data to a terminal; use -o FILE.pb.gz");
+	if (report_to_stdout(&r)) {
+		r.columns = term_width(STDOUT_FILENO);
+		r.lines = nodes ? 0 : term_height(STDOUT_FILENO);
+	}
 	*ret_report = r;
 	return 0;
 }
@@ -171,6 +175,9 @@ static int report_render(const struct report *report, struct profile *p, struct 
 	r.max_nodes = report->max_nodes;
 	r.all_nodes = report->all_nodes;
 	r.source = report->source;
+	r.columns = report->columns;
+	/* A tree that is cut anywhere says little. */
+	r.lines = report->format->render == render_top ? report->lines : 0;
 	r.colour = report_to_stdout(report) && term_wants_colour(STDOUT_FILENO);
 	if (report->before && report->format->render == render_top)
 		return render_change(&r, report->before, report->after, out, err);

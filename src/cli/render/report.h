@@ -19,6 +19,8 @@ enum {
 	REPORT_N,
 };
 
+#define REPORT_NODES_HELP "show at most N functions, 0: all (default: what fits the terminal)"
+
 #define REPORT_OPTIONS(types)                                                                      \
 	[REPORT_TYPE] = {.letter = 't', .name = "type", .arg = "TYPE", .help = types},             \
 	[REPORT_FORMAT] = {.letter = 'f',                                                          \
@@ -29,10 +31,7 @@ enum {
 			   .name = "output",                                                       \
 			   .arg = "FILE",                                                          \
 			   .help = "output file; - is standard output"},                           \
-	[REPORT_NODES] = {.letter = 'n',                                                           \
-			  .name = "nodes",                                                         \
-			  .arg = "N",                                                              \
-			  .help = "show at most N functions"},                                     \
+	[REPORT_NODES] = {.letter = 'n', .name = "nodes", .arg = "N", .help = REPORT_NODES_HELP},  \
 	[REPORT_ALL_NODES] = {.letter = 'a',                                                       \
 			      .name = "all-nodes",                                                 \
 			      .help = "include nodes below 0.5% of the total"}
@@ -42,9 +41,11 @@ struct report_format;
 struct report {
 	const char *type; /* NULL: the profile's default */
 	const struct report_format *format;
-	const char *path; /* NULL: standard output */
-	uint64_t max_nodes;
+	const char *path;   /* NULL: standard output */
+	uint64_t max_nodes; /* 0: no limit */
 	bool all_nodes;
+	size_t columns; /* of the terminal it goes to; 0: it goes elsewhere */
+	size_t lines;	/* likewise, unless a number of nodes is given */
 	/* Set by the command. */
 	const struct render_source *source;
 	struct profile *before; /* set together: top compares them */

@@ -1,6 +1,7 @@
 /* src/cli/render/top.c: the function table, line by line as printed by `go tool pprof -top`. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -12,6 +13,7 @@ struct render_selection {
 	struct profile_table table; /* visible rows come first */
 	size_t shown;
 	size_t n_dropped; /* below the fraction */
+	size_t n_callers; /* not shown for lack of a value of their own */
 	int64_t flat_sum; /* of all rows */
 	int64_t shown_flat;
 	const char *unit;
@@ -47,6 +49,34 @@ static int64_t render_fraction(int64_t total, double fraction)
 	return render_abs((int64_t)((double)total * fraction));
 }
 
+static int render_compare_cum(const void *a, const void *b)
+{
+	const struct profile_row *x = a, *y = b;
+	int64_t cum_x = render_abs(x->cum), cum_y = render_abs(y->cum);
+
+	if (cum_x != cum_y)
+		return cum_x < cum_y ? 1 : -1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/*
+ * Rows are sorted by flat: bare callers come last. They are left out, unless there are so few other
+ * rows that these say little: of allocations by class, waits by lock, or time off the CPU.
+ */
+static void render_select_fitting(const struct render *r, struct render_selection *s)
+{
+	size_t room = render_fit_rows(r->lines, SIZE_MAX);
+	size_t all = s->shown, own = all;
+
+	while (own > 0 && s->table.rows[own - 1].flat == 0)
+		own--;
+	s->shown = MIN(own < room / 2 ? all : own, room);
+	/* They have been in the order of their names. */
+	if (s->shown > own)
+		qsort(s->table.rows + own, all - own, sizeof(*s->table.rows), render_compare_cum);
+	s->n_callers = all - MAX(own, s->shown);
+}
+
 /* Drops the rows below the cut-off, keeping the order. */
 static void render_select_rows(const struct render *r, struct render_selection *s)
 {
@@ -64,6 +94,8 @@ static void render_select_rows(const struct render *r, struct render_selection *
 	}
 	if (r->max_nodes && s->shown > r->max_nodes)
 		s->shown = (size_t)r->max_nodes;
+	if (r->lines)
+		render_select_fitting(r, s);
 }
 
 /* One unit for all: pprof chooses it such that the smallest visible value is readable. */
@@ -115,7 +147,7 @@ static int render_top_summary(const struct render *r, const struct render_select
 			       s->n_dropped > 1 ? "s" : "",
 			       units_label(label, cutoff, r->unit, s->unit));
 	}
-	if (k == 0 && total && s->shown && s->shown < kept)
+	if (k == 0 && !r->lines && total && s->shown && s->shown < kept)
 		k = buf_printf(out, "Showing top %zu nodes out of %zu\n", s->shown, kept);
 	return k;
 }
@@ -133,6 +165,9 @@ static int render_top_row(const struct render *r, const struct render_selection 
 			  const struct profile_row *row, int64_t flat_sum, struct buf *out)
 {
 	uint8_t mark = s->marks[row->name];
+	const char *inlined = !(mark & RENDER_INLINE) ? ""
+			      : mark & RENDER_CALLED  ? " (partial-inline)"
+						      : " (inline)";
 	char flat[UNITS_LABEL_LEN];
 	char cum[UNITS_LABEL_LEN];
 	char shares[3][UNITS_LABEL_LEN];
@@ -150,9 +185,9 @@ static int render_top_row(const struct render *r, const struct render_selection 
 	if (k == 0)
 		k = buf_append_str(out, "  ");
 	if (k == 0)
-		k = render_name(r, row->name, out);
-	if (k == 0 && mark & RENDER_INLINE)
-		k = buf_append_str(out, mark & RENDER_CALLED ? " (partial-inline)" : " (inline)");
+		k = render_name(r, row->name, strlen(numbers) + 2 + strlen(inlined), out);
+	if (k == 0)
+		k = buf_append_str(out, inlined);
 	return k < 0 ? k : buf_append_byte(out, '\n');
 }
 
@@ -177,6 +212,24 @@ static int render_top_rows(const struct render *r, const struct render_selection
 	return k;
 }
 
+/* On a terminal: what the screen has no room for. */
+static int render_top_more(const struct render *r, const struct render_selection *s,
+			   struct buf *out)
+{
+	size_t more = s->table.len - s->n_dropped - s->shown;
+	char callers[64] = "";
+
+	if (!r->lines || !more)
+		return 0;
+	if (s->n_callers == more)
+		(void)snprintf(callers, sizeof(callers), " with a flat of 0");
+	else if (s->n_callers)
+		(void)snprintf(callers, sizeof(callers), ", %zu of them with a flat of 0",
+			       s->n_callers);
+	return buf_printf(out, "%zu more function%s%s; use -n 0 to see all\n", more,
+			  more > 1 ? "s" : "", callers);
+}
+
 int render_top(const struct render *r, struct buf *out, struct err *err)
 {
 	_cleanup_(render_selection_release) struct render_selection s = {};
@@ -194,5 +247,5 @@ int render_top(const struct render *r, struct buf *out, struct err *err)
 		k = render_top_summary(r, &s, out);
 	if (k == 0)
 		k = render_top_rows(r, &s, out);
-	return k;
+	return k < 0 ? k : render_top_more(r, &s, out);
 }

@@ -64,6 +64,7 @@ static int render_tree_line(const struct render *r, const struct render_tree_sta
 	char self[UNITS_LABEL_LEN];
 	char share[UNITS_LABEL_LEN];
 	char numbers[192];
+	int indent = (int)MIN(depth, (uint32_t)RENDER_MAX_INDENT) + 2;
 	double part = s->total ? render_magnitude(node->total) / (double)s->total : 0;
 	int k;
 
@@ -77,9 +78,10 @@ static int render_tree_line(const struct render *r, const struct render_tree_sta
 					   : "",
 			    numbers, out);
 	if (k == 0)
-		k = buf_printf(out, "  %*s", (int)MIN(depth, (uint32_t)RENDER_MAX_INDENT), "");
+		k = buf_printf(out, "%*s", indent, "");
 	if (k == 0)
-		k = node->name ? render_name(r, node->name, out) : buf_append_str(out, "(all)");
+		k = node->name ? render_name(r, node->name, strlen(numbers) + (size_t)indent, out)
+			       : buf_append_str(out, "(all)");
 	return k < 0 ? k : buf_append_byte(out, '\n');
 }
 

@@ -1,4 +1,4 @@
-"""A terminal of our own, with `sonde top` on it."""
+"""A terminal of our own, with `sonde top` or another command on it."""
 import fcntl
 import os
 import pty
@@ -77,8 +77,12 @@ class Screen:
         data, self.rest = self.rest + data, b""
         while data:
             if data[:1] != b"\x1b":
-                self.put(chr(data[0]))
-                data = data[1:]
+                length = 1 if data[0] < 0x80 else 2 if data[0] < 0xe0 else 3
+                if len(data) < length:
+                    self.rest = data
+                    return
+                self.put(data[:length].decode())
+                data = data[length:]
                 continue
             match = ESCAPE.match(data)
             if not match or match.group(3):
@@ -162,3 +166,23 @@ class Terminal:
         self.process.stderr.close()
         os.close(self.master)
         os.close(self.slave)
+
+
+def output(*args, columns=80, lines=24, env=None):
+    """(exit code, all that a command writes) on a terminal of this size, as text."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    with subprocess.Popen([rig.SONDE, *map(str, args)], stdin=slave, stdout=slave, stderr=slave,
+                          env={**os.environ, "TERM": "xterm", **(env or {})}) as process:
+        os.close(slave)
+        written = b""
+        try:
+            # The end of a terminal is an error.
+            while select.select([master], [], [], LIMIT)[0]:
+                written += os.read(master, 65536)
+            process.kill()
+        except OSError:
+            pass
+        finally:
+            os.close(master)
+        return process.wait(), written.decode().replace("\r\n", "\n")

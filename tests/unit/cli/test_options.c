@@ -96,6 +96,41 @@ static void an_unknown_option_brings_a_proposal(void **state)
 	assert_int_equal(PARSE(&args, &err, "-z"), -EINVAL);
 }
 
+static void near_names_come_best_first_and_once(void **state)
+{
+	static const char *const services[] = {"api",	      "checkout",     "checkout",
+					       "checkout-db", "my-Checkout1", "chekcout",
+					       "payments",    "checkout-web"};
+	struct cli_suggestions s = {};
+	char text[128];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(services); i++)
+		cli_suggestions_offer(&s, "chckout", services[i]);
+	assert_string_equal(cli_suggestions_text(&s, text, sizeof(text)),
+			    "'checkout' or 'chekcout'");
+	s = (struct cli_suggestions){};
+	for (size_t i = 0; i < ARRAY_SIZE(services); i++)
+		cli_suggestions_offer(&s, "CHECKOUT", services[i]);
+	assert_string_equal(cli_suggestions_text(&s, text, sizeof(text)),
+			    "'checkout', 'checkout-db', 'checkout-web' or 'my-Checkout1'");
+	assert_string_equal(cli_suggestions_text(&s, text, 12), "'checkout',");
+	s = (struct cli_suggestions){};
+	for (size_t i = 0; i < ARRAY_SIZE(services); i++)
+		cli_suggestions_offer(&s, "nosuch", services[i]);
+	assert_int_equal(s.len, 0);
+}
+
+static void a_long_name_may_have_more_typos(void **state)
+{
+	const char *name = "accounting-reconciliation-worker-eu-west-1";
+	struct cli_suggestions s = {};
+
+	(void)state;
+	cli_suggestions_offer(&s, "acounting-reconcilation-worker-eu-wset-1", name);
+	assert_int_equal(s.len, 1);
+}
+
 static void wrong_use_of_options_is_refused(void **state)
 {
 	struct cli_args args;
@@ -133,6 +168,33 @@ static void usage_names_every_option(void **state)
 	}
 }
 
+static void long_help_is_wrapped_below_itself(void **state)
+{
+	static const struct cli_option wordy[] = {
+		{.name = "size",
+		 .arg = "N",
+		 .help = "a help of many words that does not fit into the eighty columns of a "
+			 "terminal"},
+		{.name = "an-option-that-is-long-itself", .arg = "VALUE", .help = "what it does"},
+	};
+	const struct cli_command talkative = {.name = "c",
+					      .summary = "Talk",
+					      .operands = "",
+					      .options = wordy,
+					      .n_options = ARRAY_SIZE(wordy)};
+	_cleanup_(buf_release) struct buf text = {};
+
+	(void)state;
+	assert_int_equal(cli_usage(&talkative, &text), 0);
+	assert_non_null(
+		strstr(buf_cstr(&text),
+		       "      --size N                   a help of many words that does not "
+		       "fit into the\n"
+		       "                                 eighty columns of a terminal\n"
+		       "      --an-option-that-is-long-itself VALUE\n"
+		       "                                 what it does\n"));
+}
+
 static void numbers_must_be_whole_and_in_range(void **state)
 {
 	static const char *const bad[] = {
@@ -168,9 +230,12 @@ int main(void)
 		cmocka_unit_test(switches_can_be_bundled),
 		cmocka_unit_test(a_lone_dash_and_words_after_two_dashes_are_operands),
 		cmocka_unit_test(an_unknown_option_brings_a_proposal),
+		cmocka_unit_test(near_names_come_best_first_and_once),
+		cmocka_unit_test(a_long_name_may_have_more_typos),
 		cmocka_unit_test(wrong_use_of_options_is_refused),
 		cmocka_unit_test(help_needs_no_operands),
 		cmocka_unit_test(usage_names_every_option),
+		cmocka_unit_test(long_help_is_wrapped_below_itself),
 		cmocka_unit_test(numbers_must_be_whole_and_in_range),
 		cmocka_unit_test(durations_must_not_be_nothing),
 	};

@@ -115,6 +115,119 @@ static void top_says_what_it_leaves_out(void **state)
 	assert_null(strstr(buf_cstr(&out), "Dropped"));
 }
 
+static size_t count_lines(struct buf *text)
+{
+	size_t n = 0;
+
+	for (const char *p = buf_cstr(text); (p = strchr(p, '\n')); p++)
+		n++;
+	return n;
+}
+
+static void a_screen_shows_the_rows_that_fit_and_no_bare_callers(void **state)
+{
+	_cleanup_(fixture_release) struct fixture f = fixture_new();
+	_cleanup_(buf_release) struct buf out = {};
+	struct err err = {};
+	struct render r;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		(void)snprintf(name, sizeof(name), "work%02d", i);
+		ADD(&f, false, 4096 + i, "main", "serve", name);
+	}
+	render_init(&r, f.p, 0);
+	r.lines = 24;
+	r.columns = 80;
+	assert_int_equal(render_top(&r, &out, &err), 0);
+	assert_non_null(strstr(buf_cstr(&out), "  work39\n"));
+	assert_null(strstr(buf_cstr(&out), "  main\n"));
+	assert_non_null(strstr(buf_cstr(&out), "\n30 more functions, 2 of them with a flat of 0; "
+					       "use -n 0 to see all\n"));
+	assert_true(count_lines(&out) < r.lines);
+	/* A tiny terminal still gets some. */
+	buf_clear(&out);
+	r.lines = 3;
+	assert_int_equal(render_top(&r, &out, &err), 0);
+	assert_non_null(strstr(buf_cstr(&out), "  work35\n"));
+	assert_null(strstr(buf_cstr(&out), "  work34\n"));
+	buf_clear(&out);
+	r.lines = 0;
+	assert_int_equal(render_top(&r, &out, &err), 0);
+	assert_non_null(strstr(buf_cstr(&out), "  work00\n"));
+	assert_non_null(strstr(buf_cstr(&out), "  serve\n"));
+	assert_null(strstr(buf_cstr(&out), " more "));
+}
+
+static void a_screen_with_few_leaves_shows_their_callers(void **state)
+{
+	_cleanup_(fixture_release) struct fixture f = fixture_new();
+	_cleanup_(buf_release) struct buf out = {};
+	struct err err = {};
+	struct render r;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		(void)snprintf(name, sizeof(name), "caller%02d", i);
+		ADD(&f, false, 4096 + i, name, "byte[]");
+	}
+	render_init(&r, f.p, 0);
+	r.lines = 24;
+	assert_int_equal(render_top(&r, &out, &err), 0);
+	assert_non_null(strstr(buf_cstr(&out), "  byte[]\n"));
+	assert_non_null(strstr(buf_cstr(&out), "  caller19\n"));
+	assert_null(strstr(buf_cstr(&out), "  caller00\n"));
+	assert_non_null(strstr(buf_cstr(&out),
+			       "\n9 more functions with a flat of 0; use -n 0 to see "
+			       "all\n"));
+}
+
+static void a_screen_cuts_long_names_and_not_the_layout(void **state)
+{
+	_cleanup_(fixture_release) struct fixture f = fixture_new();
+	_cleanup_(buf_release) struct buf out = {};
+	struct err err = {};
+	struct render r;
+
+	(void)state;
+	ADD(&f, true, 4096, "main",
+	    "github.com/acme/shop/internal/orders.(*Service).PlaceOrderWithDiscountAndTaxes");
+	render_init(&r, f.p, 0);
+	r.columns = 80;
+	assert_int_equal(render_top(&r, &out, &err), 0);
+	assert_int_equal(render_tree(&r, &out, &err), 0);
+	assert_int_equal(render_change(&r, f.p, f.p, &out, &err), 0);
+	assert_non_null(strstr(buf_cstr(&out), "github.co\342\200\246"));
+	assert_non_null(strstr(buf_cstr(&out), "AndTaxes (inline)\n"));
+	for (char *line = strtok((char *)out.data, "\n"); line; line = strtok(NULL, "\n"))
+		assert_true(strlen(line) <= r.columns + 2); /* the ellipsis has three bytes */
+}
+
+static void a_change_shows_the_rows_that_fit(void **state)
+{
+	_cleanup_(fixture_release) struct fixture f = fixture_new(), none = fixture_new();
+	_cleanup_(buf_release) struct buf out = {};
+	struct err err = {};
+	struct render r;
+	char name[16];
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		(void)snprintf(name, sizeof(name), "work%02d", i);
+		ADD(&f, false, 4096 + i, "main", name);
+	}
+	render_init(&r, f.p, 0);
+	r.lines = 24;
+	assert_int_equal(render_change(&r, none.p, f.p, &out, &err), 0);
+	assert_non_null(strstr(buf_cstr(&out), "  work39\n"));
+	assert_null(strstr(buf_cstr(&out), "  main\n"));
+	assert_non_null(strstr(buf_cstr(&out),
+			       "Omitted 29 functions with smaller changes (use -n 0 "
+			       "-a to see all)\n"));
+}
+
 static void names_cannot_steer_the_terminal(void **state)
 {
 	_cleanup_(fixture_release) struct fixture f = fixture_new();
@@ -280,6 +393,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(top_looks_like_that_of_pprof),
 		cmocka_unit_test(top_says_what_it_leaves_out),
+		cmocka_unit_test(a_screen_shows_the_rows_that_fit_and_no_bare_callers),
+		cmocka_unit_test(a_screen_with_few_leaves_shows_their_callers),
+		cmocka_unit_test(a_screen_cuts_long_names_and_not_the_layout),
+		cmocka_unit_test(a_change_shows_the_rows_that_fit),
 		cmocka_unit_test(names_cannot_steer_the_terminal),
 		cmocka_unit_test(extreme_values_do_not_overflow),
 		cmocka_unit_test(an_empty_profile_gives_an_empty_table),

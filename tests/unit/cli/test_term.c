@@ -59,9 +59,9 @@ static void text_is_cut_and_padded_to_columns(void **state)
 	(void)state;
 	fit("main.f", 8, false, "main.f  ");
 	fit("main.f", 6, false, "main.f");
-	fit("main.f", 5, false, "main~");
-	fit("main.f", 5, true, "~in.f");
-	fit("main.f", 1, true, "~");
+	fit("main.f", 5, false, "main" TERM_ELLIPSIS);
+	fit("main.f", 5, true, TERM_ELLIPSIS "in.f");
+	fit("main.f", 1, true, TERM_ELLIPSIS);
 	fit("main.f", 0, false, "");
 	fit("", 2, true, "  ");
 }
@@ -74,8 +74,8 @@ static void wide_characters_take_two_columns(void **state)
 	(void)state;
 	assert_int_equal(term_cells(text), 5);
 	fit(text, 5, false, text);
-	fit(text, 4, false, "\346\227\245~ ");
-	fit(text, 3, true, "~x ");
+	fit(text, 4, false, "\346\227\245" TERM_ELLIPSIS " ");
+	fit(text, 3, true, TERM_ELLIPSIS "x ");
 	fit("caf\303\251", 4, false, "caf\303\251");
 }
 
@@ -92,12 +92,36 @@ static void what_has_no_width_or_turns_the_text_is_a_question_mark(void **state)
 	fit("\355\240\200", 1, false, "?");
 }
 
+static void shorten(const char *text, size_t cells, const char *want)
+{
+	_cleanup_(buf_release) struct buf out = {};
+
+	assert_int_equal(term_shorten(&out, text, cells), 0);
+	assert_string_equal(out.len ? buf_cstr(&out) : "", want);
+	assert_true(term_cells(want) <= cells);
+}
+
+static void what_is_too_long_loses_its_middle(void **state)
+{
+	(void)state;
+	shorten("main.f", 6, "main.f");
+	shorten("github.com/acme/shop/orders.Place", 16, "githu" TERM_ELLIPSIS "ders.Place");
+	shorten("main.f", 2, TERM_ELLIPSIS "f");
+	shorten("main.f", 1, TERM_ELLIPSIS);
+	shorten("main.f", 0, "");
+	/* Two columns that do not fit are left empty, not split. */
+	shorten("\346\227\245\346\234\254\346\227\245", 5,
+		TERM_ELLIPSIS "\346\234\254\346\227\245");
+	shorten("\346\227\245\346\234\254\346\227\245", 4, TERM_ELLIPSIS "\346\227\245");
+}
+
 static void a_file_is_no_terminal(void **state)
 {
 	_cleanup_close_ int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 	(void)state;
 	assert_int_equal(term_width(fd), 0);
+	assert_int_equal(term_height(fd), 0);
 	assert_false(term_wants_colour(fd));
 }
 
@@ -196,6 +220,7 @@ int main(void)
 		cmocka_unit_test(text_is_cut_and_padded_to_columns),
 		cmocka_unit_test(wide_characters_take_two_columns),
 		cmocka_unit_test(what_has_no_width_or_turns_the_text_is_a_question_mark),
+		cmocka_unit_test(what_is_too_long_loses_its_middle),
 		cmocka_unit_test(a_file_is_no_terminal),
 		cmocka_unit_test(no_color_is_obeyed_on_a_terminal),
 		cmocka_unit_test(runtimes_are_known_by_their_files),
