@@ -71,6 +71,7 @@ for (const [size, viewport] of Object.entries(SIZES))
       test(`${name}-${size}-${scheme}`, async ({ browser, baseURL }) => {
         const context = await browser.newContext({ baseURL: server ?? baseURL, viewport, colorScheme: scheme, timezoneId: 'Europe/Berlin' });
         const page = await context.newPage();
+        page.setDefaultTimeout(60e3);
         await page.goto(address);
         await page.waitForLoadState('networkidle');
         await act?.(page).catch(() => console.log(`${name}: what it should show is not there`));

@@ -1,6 +1,7 @@
 /* Small components shared by several pages. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { isAway } from './api';
 
 /** Decoration: its last value is shown beside it as text. */
 export function Spark({ points }: { points: (number | null)[] }) {
@@ -37,6 +38,7 @@ export function Spark({ points }: { points: (number | null)[] }) {
 }
 
 export function Failure({ error, retry }: { error: Error; retry(): void }) {
+  if (isAway(error)) return null; // said once, above the page
   return (
     <div class="failure" role="alert">
       <span>{error.message}</span>
