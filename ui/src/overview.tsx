@@ -53,6 +53,7 @@ export function Overview({ state, now, health, ready, epoch, utc, dark }: Overvi
   const view = useMemo(() => held && viewOf(held, now, health?.started ?? 0), [held]);
   const rows = useMemo(() => (view ? fold(view) : []), [view]);
   const [open, setOpen] = useState(left.open);
+  const [goal, setGoal] = useState(''); // the group to scroll to
   const port = useRef<HTMLElement>(null);
   const there = !!view?.lines.length;
   const targets = useQuery<Targets>(held ? '/api/targets' : null, undefined, Math.floor(now / TARGETS_EVERY));
@@ -83,13 +84,18 @@ export function Overview({ state, now, health, ready, epoch, utc, dark }: Overvi
   }), []);
   const showGroup = (group: string) => {
     setOpen((old) => new Set(old).add(group));
+    setGoal(group);
     if (state.filter) go({ filter: '' }, true);
-    requestAnimationFrame(() => {
-      const at = unfold(sortRows(rows, key, down), open, key, down).findIndex((r) => r.key === group);
-      const body = port.current!.querySelector<HTMLElement>('.sbody')!;
-      port.current!.scrollTop = body.offsetTop + (at * body.offsetHeight) / shown.length - 60;
-    });
   };
+  useLayoutEffect(() => {
+    const at = goal ? shown.findIndex((r) => r.key === goal) : -1;
+    if (at < 0) return;
+    const body = port.current!.querySelector<HTMLElement>('.sbody')!;
+    const above = body.getBoundingClientRect().top - port.current!.getBoundingClientRect().top;
+    // Below the head of the table, which stays in view.
+    port.current!.scrollTop += above + (at * body.offsetHeight) / shown.length - 60;
+    setGoal('');
+  }, [goal, shown]);
 
   const short = view ? view.lines.filter((l) => l.short).length : 0;
   return (

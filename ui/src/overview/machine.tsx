@@ -10,6 +10,7 @@ import { lately, type Row } from './rows';
 import { NARROW } from './table';
 
 const heights = () => (NARROW.matches ? { cpu: 150, memory: 90 } : { cpu: 196, memory: 196 });
+const CPU = 'cpu:cpu:nanoseconds';
 const cores = (v: number | null | undefined) => value(v == null ? v : v * 1e9, 'cores');
 
 /** At the cursor; without one as the table has it. */
@@ -77,7 +78,7 @@ function Cpu({ view, bands, state, at, setAt, when, frame, onGroup }: PartProps 
     const b = bandAt(i, y);
     setOver(b?.key ?? 'idle');
     if (!clicked || !b?.row) return;
-    if (b.row.line) location.hash = serviceLink(b.row.line.service, state.range);
+    if (b.row.line) location.hash = serviceLink(b.row.line.service, state.range, CPU);
     else onGroup(b.row.key);
   };
   const top = topOf(busy, view.cpus);
@@ -107,7 +108,7 @@ interface LegendProps {
 /** The same links as the bands, for those without a mouse; the largest on top, as in the picture. */
 function Legend({ bands, state, over, idle, at, onGroup }: LegendProps) {
   const named = (b: Band) =>
-    b.row?.line ? <a href={serviceLink(b.row.line.service, state.range)} title={b.name}>{b.name}</a>
+    b.row?.line ? <a href={serviceLink(b.row.line.service, state.range, CPU)} title={b.name}><span class="sr">CPU of </span>{b.name}</a>
       : b.row ? <button type="button" class="link" title={b.name} onClick={() => onGroup(b.row!.key)}>{b.name}</button>
         : <span class="dim" title={b.key === 'lost' ? 'Busy by /proc/stat, but in no sample: interrupts, steal time, lost samples' : 'All smaller services and programs'}>{b.name}</span>;
   return (

@@ -51,7 +51,8 @@ function continues(held: Held, raw: Overview, from: number): boolean {
   const news = new Map(raw.services.map((s) => [s.id, s.service]));
   const known = (id: number) => news.has(id) || held.services.has(id);
   const renamed = ([id, name]: [number, string]) => held.services.has(id) && held.services.get(id)!.service !== name;
-  return raw.step_ms === held.step_ms && raw.from <= held.to && from >= held.from
+  // A clock that was put right moves the window by a little: that is not worth all of it anew.
+  return raw.step_ms === held.step_ms && raw.from <= held.to && from >= held.from - held.step_ms
     && raw.rows.every(([id]) => known(id)) && ![...news].some(renamed);
 }
 
@@ -61,7 +62,7 @@ function continues(held: Held, raw: Overview, from: number): boolean {
  */
 export function merge(held: Held | null, raw: Overview, from = raw.from): Held | null {
   if (held && !continues(held, raw, from)) return null;
-  const start = held ? from : raw.from;
+  const start = held ? Math.max(from, held.from) : raw.from;
   const step = raw.step_ms;
   const steps = Math.max(0, Math.round((raw.to - start) / step));
   const index = (ms: number) => Math.round((ms - start) / step);
@@ -120,6 +121,8 @@ export interface View {
 
 /* Less of a step than this is too little to be compared with whole ones. */
 const ENOUGH = 2 * MINUTE;
+/* In the first seconds a rate would be a guess. */
+const LEAST = 5000;
 
 /** The steps worth showing: from the first with data up to the last that is over, or long under way. */
 function shown(h: Held, now: number): [number, number] {
@@ -133,13 +136,15 @@ function shown(h: Held, now: number): [number, number] {
   return [first, Math.max(first, Math.min(end, h.machine.cpu.length))];
 }
 
-/** `started`: of the server; what a step lacks because of that is no idle time. */
+/** `started`: of the server, perhaps in the midst of the first step. */
 export function viewOf(h: Held, now: number, started: number): View {
   const [first, end] = shown(h, now);
+  // How much of a step was looked at: the last one is not over, the first one may have begun late.
   const length = (i: number) => {
     const begin = h.from + i * h.step_ms;
-    const partly = begin + h.step_ms > now;
-    return partly ? Math.max(1000, now - Math.max(begin, started)) : h.step_ms;
+    const until = Math.min(begin + h.step_ms, now);
+    const since = i === first && started > begin && started < until ? started : begin;
+    return Math.max(LEAST, until - since);
   };
   const cores = (points: Points) => points.slice(first, end).map((v, i) => (v == null ? null : v / length(first + i)));
   const bytes = (points: Points) => points.slice(first, end).map((v) => (v == null ? null : v * 1024));

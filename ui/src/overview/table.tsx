@@ -146,6 +146,13 @@ function Curve({ name, row, href, points, children }: { name: string; row: Row; 
   );
 }
 
+/** Now; of what has ended, its average over the range. */
+function Cores({ row }: { row: Row }) {
+  const mean = value(row.mean * 1e9, 'cores');
+  return row.cpuNow != null ? <span class="now" title={`average over the range: ${mean}`}>{value(row.cpuNow * 1e9, 'cores')}</span>
+    : <span class="now dim" title="average over the range">avg {mean}</span>;
+}
+
 const CPU = 'cpu:cpu:nanoseconds';
 
 function ServiceCells({ view, row, state, utc, events }: { view: View; row: Row; state: State; utc: boolean; events: OomEvent[] | undefined }) {
@@ -163,13 +170,13 @@ function ServiceCells({ view, row, state, utc, events }: { view: View; row: Row;
       <div role="cell" class="c-cpu">
         {cpu && (
           <Curve name="CPU" row={row} href={serviceLink(l.service, state.range, l.types.includes(CPU) ? CPU : '')} points={l.cpu}>
-            <span class="now" title={`average over the range: ${value(row.mean * 1e9, 'cores')}`}>{row.cpuNow != null && value(row.cpuNow * 1e9, 'cores')}</span>
+            <Cores row={row} />
             {l.running && <Changed points={l.cpu} unit="cores" view={view} utc={utc} />}
           </Curve>
         )}
       </div>
       <div role="cell" class="c-memory">
-        {l.memory.some((v) => v != null) && (
+        {!l.short && l.memory.some((v) => v != null) && (
           <Curve name="memory" row={row} href={serviceLink(l.service, state.range)} points={l.memory}>
             <span class="now">{row.memoryNow != null && value(row.memoryNow, 'bytes')}</span>
             {l.running && <Changed points={l.memory} unit="bytes" view={view} utc={utc} />}
@@ -189,14 +196,14 @@ function ServiceCells({ view, row, state, utc, events }: { view: View; row: Row;
 function GroupCells({ row, open, onToggle }: { row: Row; open: boolean; onToggle(key: string): void }) {
   return (
     <>
-      <div role="rowheader" class="c-name">
+      <div role="rowheader" class="c-name c-group">
         <button type="button" class="link name" aria-expanded={open} onClick={() => onToggle(row.key)} title={`${row.name}: none ran for a minute`}>
           <span class="fold" aria-hidden="true">{open ? '▾' : '▸'}</span>{row.name}
         </button>
       </div>
-      <div role="cell" class="c-runtime" />
+      <div role="cell" class="c-runtime" hidden />
       <div role="cell" class="c-cpu">
-        <span class="cell"><Spark points={row.cpu} /><span class="now">{row.cpuNow != null && value(row.cpuNow * 1e9, 'cores')}</span></span>
+        <span class="cell"><Spark points={row.cpu} /><Cores row={row} /></span>
       </div>
       <div role="cell" class="c-memory" />
       <div role="cell" class="c-processes" />
