@@ -120,7 +120,7 @@ function options(now: Now, width: number): uPlot.Options {
         values: (_u, splits) => splits.map((v) => value(v, unit).replace(/\.0+(?=\u2009|%|$)/, '')),
       },
     ],
-    padding: slim ? [6, 12, 0, 0] : [8, 30, 0, 0],
+    padding: slim ? [6, 18, 0, 0] : [8, 30, 0, 0],
     hooks: {
       setCursor: [(u) => now.current.onCursor(u.cursor.idx == null || u.cursor.left! < 0 ? null : u.cursor.idx)],
     },
