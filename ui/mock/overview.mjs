@@ -23,6 +23,20 @@ function trimmed(cpu, memory) {
   return at < 0 ? null : [at, cpu.slice(at, end), memory.slice(at, end)];
 }
 
+/* What is over stays as it was: a server has it at hand, too. */
+const past = new WeakMap();
+
+function usedIn(of, service, s, x, step) {
+  const known = past.get(s) ?? past.set(s, new Map()).get(s);
+  const key = `${step} ${x.from}`;
+  if (known.has(key)) return known.get(key);
+  const memory = of.memory(s, x);
+  const ns = memory == null ? null : of.cpu(service, s, x);
+  const found = { memory, cpu: ns == null ? null : Math.round(ns / 1e6) };
+  if (x.to - x.from === step) known.set(key, found);
+  return found;
+}
+
 /** `of` is the machine: its services, and what they used in a time. */
 export function overview(q, w, of) {
   const { step, from, to, since } = stepsOf(q, w);
@@ -36,8 +50,9 @@ export function overview(q, w, of) {
   const rows = [];
   const services = [];
   [...of.services].forEach(([service, s], id) => {
-    const memory = steps.map((x) => of.memory(s, x));
-    const cpu = steps.map((x, i) => (memory[i] == null ? null : of.cpu(service, s, x))).map((v) => (v == null ? null : Math.round(v / 1e6)));
+    const both = steps.map((x) => usedIn(of, service, s, x, step));
+    const cpu = both.map((u) => u.cpu);
+    const memory = both.map((u) => u.memory);
     cpu.forEach((v, i) => v != null && (busy[i] = (busy[i] ?? 0) + v));
     memory.forEach((v, i) => v != null && !s.short && (used[i] += v));
     const row = trimmed(cpu, memory);

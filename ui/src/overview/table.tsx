@@ -3,7 +3,7 @@
  * a thousand cost as much as thirty. Tab and the arrow keys reach them all.
  */
 import type { ComponentChildren, RefObject } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { OomEvent } from '../api';
 import { OomNote } from '../events';
 import { time, value } from '../format';
@@ -12,7 +12,7 @@ import type { Points } from '../series';
 import { go, serviceLink, type State } from '../state';
 import { typeText, wordOf } from '../types';
 import { changeOf } from './change';
-import type { View } from './model';
+import type { Line, View } from './model';
 import { profilesOf, type Row, type SortKey } from './rows';
 
 const COLUMNS: [SortKey, string, string][] = [
@@ -40,22 +40,23 @@ const AROUND = 8; // rows above and below the ones in view
 function useVisible(port: RefObject<HTMLElement>, body: RefObject<HTMLElement>, count: number): { first: number; last: number; height: number } {
   const [seen, set] = useState({ first: 0, last: Math.ceil(innerHeight / rowHeight()), height: rowHeight() });
   useLayoutEffect(() => {
+    const [frame, list] = [port.current!, body.current!];
     const look = () => {
       const height = rowHeight();
-      const above = port.current!.getBoundingClientRect().top - body.current!.getBoundingClientRect().top;
+      const above = frame.getBoundingClientRect().top - list.getBoundingClientRect().top;
       // In steps: not every pixel of scrolling is worth a comparison of the rows.
       const first = Math.max(0, Math.floor(above / height / 4) * 4 - AROUND);
-      const last = Math.ceil((above + port.current!.clientHeight) / height / 4) * 4 + AROUND;
+      const last = Math.ceil((above + frame.clientHeight) / height / 4) * 4 + AROUND;
       set((s) => (s.first === first && s.last === last && s.height === height ? s : { first, last, height }));
     };
     look();
     const sized = new ResizeObserver(look);
-    sized.observe(port.current!);
-    sized.observe(body.current!.parentElement!.parentElement!);
-    port.current!.addEventListener('scroll', look, { passive: true });
+    sized.observe(frame);
+    sized.observe(list);
+    frame.addEventListener('scroll', look, { passive: true });
     return () => {
       sized.disconnect();
-      port.current?.removeEventListener('scroll', look);
+      frame.removeEventListener('scroll', look);
     };
   }, []);
   return { ...seen, first: Math.min(seen.first, Math.max(0, count - 1)), last: Math.min(seen.last, count) };
@@ -156,7 +157,11 @@ function Cores({ row }: { row: Row }) {
 const CPU = 'cpu:cpu:nanoseconds';
 
 function ServiceCells({ view, row, state, utc, events }: { view: View; row: Row; state: State; utc: boolean; events: OomEvent[] | undefined }) {
-  const l = row.line!;
+  // The same element again is not compared: scrolling and typing touch only what is new.
+  return useMemo(() => cellsOf(row, row.line!, view, state, utc, events), [row, view, state.range, utc, events]);
+}
+
+function cellsOf(row: Row, l: Line, view: View, state: State, utc: boolean, events: OomEvent[] | undefined) {
   const cpu = l.cpu.some((v) => v != null);
   const profiles = profilesOf(l);
   return (
