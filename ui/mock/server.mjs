@@ -127,19 +127,22 @@ function points(service, type, w, step, share = 1) {
   return out;
 }
 
+/* The midst of what of that time the service lived. */
+const midOf = ({ start, end = Infinity }, from, to) => (Math.max(from, start) + Math.min(to, end)) / 2;
+
 /* What the overview needs of the rest: nanoseconds and KiB of a service in a step; null where nothing was collected. */
 const overviewData = {
   services, ...machine, typesOf,
   cpu(name, service, { from, to }) {
     const type = typesOf(name, service).find((t) => t.type === 'cpu:cpu:nanoseconds');
-    const mid = (from + to) / 2;
+    const mid = midOf(service, from, to);
     if (!type || !lives(service, { from, to }) || within(GAP, mid)) return null;
     const ran = service.runs ? service.runs(from, to) : Math.min(to, service.end ?? Infinity) - Math.max(from, service.start);
     return ran && stacksOf(service, type).reduce((sum, x) => sum + x.at(mid), 0) * (ran / 1000);
   },
   memory(service, { from, to }) {
     const there = lives(service, { from, to }) && (!service.runs || service.runs(from, to) > 0);
-    return there ? residentKib(service, Math.min((from + to) / 2, (service.end ?? Infinity) - 1)) : null;
+    return there ? residentKib(service, midOf(service, from, to)) : null;
   },
 };
 
