@@ -22,7 +22,7 @@ export default defineConfig({
   workers: 1,
   // For what hangs; a machine may be fifty times slower than this one is when it is quiet.
   timeout: 900000,
-  expect: { timeout: Number(process.env.EXPECT_MS ?? 180000) },
+  expect: { timeout: 180000 },
   use: {
     viewport: { width: 1280, height: 720 },
     timezoneId: 'Europe/Berlin',

@@ -121,6 +121,7 @@ const KEYS: [string, [string, string][]][] = [
     ['?', 'this help'], ['/', 'search or filter'], ['o', 'overview'], ['l', 'toggle live'],
     ['t', 'toggle dark theme'], ['u', 'toggle local time and UTC'],
   ]],
+  ['Overview', [['↑ ↓', 'previous, next row'], ['drag', 'zoom into a time'], ['double-click', 'back to the last hour']]],
   ['Service', [
     ['1 2 3 4', 'table, both, flame graph, sandwich'], ['d', 'compare with the preceding window'],
     ['[  ]', 'previous, next window'], ['x', 'reset window'], ['g', 'toggle Go runtime'],

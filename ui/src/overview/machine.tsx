@@ -66,8 +66,9 @@ interface PartProps {
 function Cpu({ view, bands, state, at, setAt, when, frame, onGroup }: PartProps & { bands: Band[]; state: State; onGroup(key: string): void }) {
   const [over, setOver] = useState('');
   const sums = useMemo(() => stacked(bands), [bands]);
-  const sampled = sums[sums.length - 1] ?? [];
-  const busy = view.cpu.some((v) => v != null) ? view.cpu : sampled;
+  // Without the machine's own figure only what was sampled is known, and nothing of idle time.
+  const busy = useMemo(() => view.cpu.map((v, i) => v ?? sums[sums.length - 1]?.[i] ?? null), [view, sums]);
+  const measured = lately(view.cpu) != null;
   // Painted from the largest sum to the smallest, each over the one before.
   const curves = useMemo(
     (): Curve[] => bands.map((b, i) => ({ name: b.key, points: sums[i]!, colour: b.colour, fill: true, solid: true })).reverse(),
@@ -84,12 +85,12 @@ function Cpu({ view, bands, state, at, setAt, when, frame, onGroup }: PartProps 
   const top = topOf(busy, view.cpus);
   const height = heights().cpu;
   return (
-    <figure class="mcpu" onPointerLeave={() => setOver('')} aria-label={`CPU: ${cores(lately(busy))} of ${view.cpus} busy`}>
-      <figcaption><h2>CPU</h2> <b>{cores(read(busy, at)).replace(/\u2009cores?$/, '')}</b> of {view.cpus} {view.cpus === 1 ? 'core' : 'cores'} busy <span class="dim when">{when}</span></figcaption>
-      <div class="mplot" style={{ minHeight: `${height}px` }} data-over={over}>
+    <figure class="mcpu" onPointerLeave={() => setOver('')} aria-label={`CPU: ${cores(lately(busy))} of ${view.cpus} ${measured ? 'busy' : 'sampled'}`}>
+      <figcaption><h2>CPU</h2> <b>{cores(read(busy, at)).replace(/\u2009cores?$/, '')}</b> of {view.cpus} {view.cpus === 1 ? 'core' : 'cores'} {measured ? 'busy' : 'sampled'} <span class="dim when">{when}</span></figcaption>
+      <div class="mplot" style={{ minHeight: `${height}px` }}>
         <Plot {...CHOSEN} {...frame} curves={curves} unit="count" height={height} slim top={top} onCursor={setAt} onPoint={point} />
       </div>
-      <Legend {...{ bands, state, over, onGroup, at }} idle={read(idleOf(busy, view.cpus), at)} />
+      <Legend {...{ bands, state, over, onGroup, at }} idle={read(idleOf(view.cpu, view.cpus), at)} />
     </figure>
   );
 }

@@ -188,7 +188,7 @@ function cellsOf(row: Row, l: Line, view: View, state: State, utc: boolean, even
           </Curve>
         )}
       </div>
-      <div role="cell" class="c-processes num">{l.running && l.processes > 0 && <>{l.processes}<span class="unit"> {l.processes === 1 ? 'process' : 'processes'}</span></>}</div>
+      <div role="cell" class="c-processes num">{l.running && l.processes > 0 && l.processes}</div>
       <div role="cell" class="c-profiles">
         {profiles.map((type) => (
           <a class="pill" key={type} href={serviceLink(l.service, state.range, type)} title={`${typeText(type).title}: ${typeText(type).help}`}>{wordOf(type)}<span class="sr"> of {l.service}</span></a>
