@@ -70,7 +70,13 @@ def measure(bench):
                   [row("load, from the first byte to the picture", "load"), row("zoom", "zoom"),
                    row("search, six keys", "search"), row("sandwich", "sandwich"),
                    ["a frame while hovering", f"{page['frames']['cpu']:.1f} ms", "-"]])
-    bench.at_most("the page, compressed", weight_kb(), 80, "kB")
+    services = f"{page['services']:,} services"
+    bench.section(f"The overview of {services} over 24 hours: CPU of the page's main thread",
+                  ["action", "median", "worst"],
+                  [row("load, from the first byte to the picture", "overview_load"),
+                   row("refresh", "refresh"), row("scroll by a screen", "scroll")])
+    bench.at_most(f"first picture of {services}", float(page["picture"]["median"]), 300, "ms")
+    bench.at_most("the page, compressed", weight_kb(), 90, "kB")
     bench.at_most(f"load {nodes}", float(page["load"]["median"]), 300, "ms of CPU")
     bench.at_most(f"zoom in {nodes}", float(page["zoom"]["median"]), 50, "ms of CPU")
     # Whether a frame comes in time depends on what else runs; what it costs does not.

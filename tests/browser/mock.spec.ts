@@ -14,34 +14,47 @@ async function openMock(page: Page, query = '', service = 'checkout'): Promise<v
   await expect(page.locator('.panes[aria-busy="false"]')).toBeVisible();
 }
 
-test('a profile type that is new has its column, its card and its unit', async ({ page }) => {
+test('a service leads straight to each of its profiles, in the unit of each', async ({ page }) => {
   await page.goto('/');
-  for (const title of ['CPU', 'Allocation rate', 'Live heap', 'Goroutines'])
+  for (const title of ['Service', 'Runtime', 'CPU', 'Memory', 'Processes', 'Profiles'])
     await expect(page.getByRole('columnheader', { name: title })).toBeVisible();
-  await expect(page.getByRole('link', { name: /^checkout, CPU: \S+\scores$/ })).toBeVisible();
-  await expect(page.getByRole('link', { name: /^checkout, Goroutines: [\d.]+\sk$/ })).toBeVisible();
-  await page.getByRole('button', { name: 'CPU' }).click();
-  await expect(page.locator('.services tbody th').first()).toHaveText('search');
-  await page.getByRole('link', { name: /^checkout, CPU:/ }).click();
-  await expect(page.getByRole('button', { name: /^Mutex delay.*\sms\/s$/ })).toBeVisible();
+  await expect(page.locator('.srow').first()).toContainText('search');
+  await expect(page.getByRole('link', { name: /^checkout, CPU: 0\.\d\d\scores$/ })).toBeVisible();
+  await expect(page.getByRole('link', { name: /^checkout, memory: \d+\sMB/ })).toBeVisible();
+  const row = page.getByRole('row').filter({ hasText: 'checkout' });
+  await expect(row.locator('.badge')).toHaveText('Go 1.27');
+  await expect(row.locator('.pill')).toHaveText([/^CPU/, /^Heap/, /^Alloc/, /^Goroutines/, /^Block/, /^Mutex/]);
+  await row.getByRole('link', { name: 'Mutex of checkout' }).click();
+  await expect.poll(() => hash(page)).toContain('type=go_mutex:delay:nanoseconds');
+  await expect(page.getByRole('button', { name: /^Mutex delay.*\sms\/s$/ })).toHaveAttribute('aria-pressed', 'true');
   // A window holds time, a comparison cores.
+  await page.getByRole('button', { name: /^CPU/ }).click();
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(/\s(s|min)/);
   await page.getByRole('button', { name: 'Compare with preceding' }).click();
-  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(/\sm?cores/);
+  await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(/\d\scores/);
 });
 
-test('a service without a type has a dash in its column', async ({ page }) => {
+test('what a service does not have is no dash', async ({ page }) => {
   await page.goto('/');
   const row = page.getByRole('row').filter({ hasText: 'mailer' });
-  await expect(row.locator('[data-title="CPU"]')).toHaveText('–');
-  await expect(row.locator('[data-title="Live heap"]')).toContainText('MB');
+  await expect(row.locator('.c-memory')).toContainText('MB');
+  await expect(row.locator('.c-cpu')).toBeEmpty();
+  await expect(page.getByRole('table', { name: 'Services' })).not.toContainText('–');
 });
 
-test('a service that has ended says so and comes last', async ({ page }) => {
+test('a service that has ended says so', async ({ page }) => {
   await page.goto('/');
-  const row = page.locator('.services tbody tr').last();
-  await expect(row).toContainText('nightly');
-  await expect(row.locator('[data-title="Live heap"]')).toHaveText('not running');
+  const row = page.getByRole('row').filter({ hasText: 'nightly' });
+  await expect(row).toContainText(/last seen [\d:-]+/);
+  await expect(row.locator('.c-processes')).toBeEmpty();
+});
+
+test('a change is marked where a row does what it usually does not, and only there', async ({ page }) => {
+  await page.goto('/');
+  const leak = page.getByRole('row').filter({ hasText: 'checkout' });
+  await expect(leak.locator('.c-memory .changed')).toHaveText(/rose from \d+(\.\d)?\sMB$/);
+  await expect(leak.locator('.c-cpu .changed')).toHaveCount(0);
+  await expect(page.locator('.changed')).toHaveCount(1);
 });
 
 test('a gap is drawn as a gap, and what came late is marked', async ({ page }) => {
@@ -89,7 +102,7 @@ test('a full disk is told on every page', async ({ page }) => {
 test('what does not work on the machine is told on every page with its reason and remedy', async ({ page }) => {
   const health = await (await page.request.get('/api/health')).json();
   await page.goto('/');
-  await expect(page.getByRole('contentinfo')).toContainText('store');
+  await expect(page.locator('.health')).toContainText('stored');
   await expect(page.locator('.missing')).toHaveCount(0);
   Object.assign(health.features.find((f: { feature: string }) => f.feature === 'oom-kills'), {
     state: 'off', cause: 'privilege', reason: 'bpf() is not permitted without CAP_BPF', remedy: 'run as root',
@@ -113,6 +126,9 @@ test('what does not work on the machine is told on every page with its reason an
 test('what cannot be profiled is named with the reason and what helps', async ({ page }) => {
   await page.goto('/');
   const group = page.getByRole('row').filter({ hasText: 'run sonde as root' });
+  await expect(page.getByRole('heading', { name: 'Not profiled 17' })).toBeVisible();
+  await expect(group).toBeHidden();
+  await page.getByText('Not profiled').click();
   await expect(group).toContainText('dockerd');
   await expect(group).toContainText('containerd');
   // What most programs leave off is said where it is asked for.

@@ -9,9 +9,12 @@ export default defineConfig({
   // What runs against a real sonde, and what needs a machine that is not here.
   projects: process.env.BENCH
     ? [{ name: 'bench', testMatch: 'bench.ts', use: { baseURL: process.env.MOCK_URL } }]
+    : process.env.SHOTS
+    ? [{ name: 'shots', testMatch: 'shots.ts', use: { baseURL: process.env.MOCK_URL } }]
     : [
         // First: meanwhile sonde collects what its own tests look at.
         { name: 'mock', testMatch: 'mock.spec.ts', use: { baseURL: process.env.MOCK_URL } },
+        { name: 'busy', testMatch: 'busy.spec.ts', use: { baseURL: process.env.MANY_URL } },
         { name: 'sonde', testMatch: 'ui.spec.ts', use: { baseURL: process.env.BASE_URL } },
       ],
   outputDir: process.env.OUT_DIR ?? '../../ui/test-out',

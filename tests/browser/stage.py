@@ -3,9 +3,9 @@
 
     stage.py COMMAND...
 
-The command finds them by BASE_URL and MOCK_URL in its environment. sonde (SONDE, or build/sonde)
+The command finds them by BASE_URL, MOCK_URL and, for the mock of a busy machine, MANY_URL in its environment. sonde (SONDE, or build/sonde)
 profiles two processes that leak and one that does not, on a port and in a folder of its own. A
-BASE_URL that is set already is left alone; with BENCH there is the mock only.
+BASE_URL that is set already is left alone; with BENCH or SHOTS there are the mocks only.
 """
 import contextlib
 import os
@@ -74,9 +74,10 @@ def main():
     try:
         with contextlib.ExitStack() as stack:
             mock = ["node", "ui/mock/server.mjs", "--port", "0"]
-            if not env.get("BASE_URL") and not env.get("BENCH"):
+            if not any(env.get(name) for name in ("BASE_URL", "BENCH", "SHOTS")):
                 env.update(SETTINGS, BASE_URL=real(stack))
             env["MOCK_URL"] = server(stack, mock, "the mock")
+            env["MANY_URL"] = server(stack, [*mock, "--services", "1000"], "the mock")
             return subprocess.run(sys.argv[1:], env=env, check=False, cwd=ROOT).returncode
     except (StageError, OSError, build.BuildError) as e:
         print(f"browser: {e}", file=sys.stderr)

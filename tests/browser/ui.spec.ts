@@ -286,7 +286,8 @@ test('a server that went away is told from an empty one', async ({ page, watch }
 });
 
 test('without services the page says how to get some', async ({ page }) => {
-  await page.route('**/api/services?*', (route) => route.fulfill({ json: { from: 0, to: 1, step_ms: 1, services: [] } }));
+  const nothing = { from: 0, to: 60e3, step_ms: 60e3, next: 0, cpus: 2, memory_kib: 1e6, machine: [0, [], []], types: [], services: [], rows: [], damaged: 0 };
+  await page.route('**/api/overview?*', (route) => route.fulfill({ json: nothing }));
   await page.goto('/');
   await expect(page.locator('.empty h2')).toBeVisible();
   await page.goto('/#/s/never-seen');
@@ -337,7 +338,7 @@ test('live waits for a server that is slower than its interval', async ({ page }
   let release = () => {};
   const held = new Promise<void>((done) => (release = done));
   await page.clock.install();
-  await page.route('**/api/services?*', async (route) => {
+  await page.route('**/api/overview?*', async (route) => {
     asked++;
     await held;
     await route.continue().catch(() => {});

@@ -111,6 +111,8 @@ export function makeServices(now) {
     }
   services.get('billing').events = [{ kind: 'oom_near', time: now - 4 * 60e3, pid: 100, rss_bytes: null, picture: null }];
   for (const [name, s] of services)
+    Object.assign(s, { runtime: 'Go 1.27', parent: 'systemd' });
+  for (const [name, s] of services)
     s.goroutines = goroutines(name, s.processes, name === 'checkout' ? (t) => Math.max(0, (t - leakAt) / 1000) * 0.4 : undefined);
   return services;
 }
@@ -118,19 +120,20 @@ export function makeServices(now) {
 /** The answer to /api/types, as tools/registry_docs.py has written it. */
 export const registry = JSON.parse(readFileSync(new URL('types.json', import.meta.url), 'utf8'));
 
-/* What Go programs have on a machine whose threads' waits nobody asked for. */
-export const TYPES = [
+const ALL = [
   ...registry.types.map(({ type, mode }) => ({ type, mode })),
   ...registry.metrics.filter((m) => m.stream).map((m) => ({ type: m.stream, mode: m.kind === 'gauge' ? 'snapshot' : 'delta' })),
-].filter(({ type }) => !/^(java_|offcpu:|system:)/.test(type)).sort((a, b) => (a.type < b.type ? -1 : 1));
+].sort((a, b) => (a.type < b.type ? -1 : 1));
+/* What Go programs have on a machine whose threads' waits nobody asked for. */
+export const TYPES = ALL.filter(({ type }) => !/^(java_|offcpu:|system:)/.test(type));
 /*
  * Only these services have all types; the others have the heap, as on a machine that lacks the rest.
  * `gateway` does not record where it blocks, `search` has no limit of memory.
  */
 const FULL = ['checkout', 'search', 'gateway'];
 const LACKS = { gateway: ['go_block:', 'go_mutex:'], search: ['go_runtime:memory_limit:'] };
-export const typesOf = (service, { events }) =>
-  TYPES.filter(({ type }) => (type.startsWith('go_oom:') ? !!events
+export const typesOf = (service, { events, families }) =>
+  families ? ALL.filter(({ type }) => families.includes(type.split(':')[0])) : TYPES.filter(({ type }) => (type.startsWith('go_oom:') ? !!events
     : FULL.includes(service) ? !(LACKS[service] ?? []).some((l) => type.startsWith(l)) : type.startsWith('go_heap:')));
 
 /* The runtime's own numbers, from the stacks; per second for delta types. */
@@ -144,6 +147,9 @@ function runtimeAt(s, name, t) {
     gc_cpu_fraction: 9000 * s.processes * jitter(t, 3), gc_cycles: cycles, gc_pause: cycles * 2.4e5 * jitter(t, 9),
   }[name];
 }
+
+/** Resident memory at a time. */
+export const residentKib = (s, t) => Math.round((s.rss ? s.rss(t) : runtimeAt(s, 'rss', t)) / 1024);
 
 /** What a service has of a type, by stack. */
 export function stacksOf(service, type) {

@@ -1,15 +1,17 @@
 #!/usr/bin/env node
 // Speaks the API of docs/API.md with made-up data, for work on the page and its tests. tests/api holds it
 // to docs/openapi.json, as it does the server.
-// usage: server.mjs [--port 7790] [--scenario normal|empty] [--slow MS]
+// usage: server.mjs [--port 7790] [--scenario normal|empty] [--slow MS] [--services N]
 import { createReadStream, existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { dirname, extname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { addBusyMachine } from './busy.mjs';
 import { check, numberOf, Wrong } from './check.mjs';
-import { everyOf, giantTree, makeServices, registry, stacksOf, TYPES, typesOf } from './data.mjs';
+import { everyOf, giantTree, makeServices, registry, residentKib, stacksOf, TYPES, typesOf } from './data.mjs';
 import { fold } from './fold.mjs';
+import { overview } from './overview.mjs';
 
 const flag = (name, otherwise) => {
   const i = process.argv.indexOf(`--${name}`);
@@ -19,7 +21,9 @@ const port = Number(flag('port', 7790));
 const empty = flag('scenario', 'normal') === 'empty';
 const slow = Number(flag('slow', 0));
 const started = Date.now();
-const services = empty ? new Map() : makeServices(started);
+const many = Number(flag('services', 0));
+const services = empty ? new Map() : addBusyMachine(makeServices(started), started, many);
+const machine = many ? { cpus: 32, memory_kib: 96 * 1048576 } : { cpus: 8, memory_kib: 16 * 1048576 };
 const dist = join(dirname(fileURLToPath(import.meta.url)), '..', 'dist');
 const STEP = 15e3;
 const BYTES = TYPES.find((t) => t.type === 'go_oom:inuse_space:bytes');
@@ -122,6 +126,25 @@ function points(service, type, w, step, share = 1) {
   }
   return out;
 }
+
+/* The midst of what of that time the service lived. */
+const midOf = ({ start, end = Infinity }, from, to) => (Math.max(from, start) + Math.min(to, end)) / 2;
+
+/* What the overview needs of the rest: nanoseconds and KiB of a service in a step; null where nothing was collected. */
+const overviewData = {
+  services, ...machine, typesOf,
+  cpu(name, service, { from, to }) {
+    const type = typesOf(name, service).find((t) => t.type === 'cpu:cpu:nanoseconds');
+    const mid = midOf(service, from, to);
+    if (!type || !lives(service, { from, to }) || within(GAP, mid)) return null;
+    const ran = service.runs ? service.runs(from, to) : Math.min(to, service.end ?? Infinity) - Math.max(from, service.start);
+    return ran && stacksOf(service, type).reduce((sum, x) => sum + x.at(mid), 0) * (ran / 1000);
+  },
+  memory(service, { from, to }) {
+    const there = lives(service, { from, to }) && (!service.runs || service.runs(from, to) > 0);
+    return there ? residentKib(service, midOf(service, from, to)) : null;
+  },
+};
 
 function tree(service, type, w, before, share) {
   const root = { name: '', kids: new Map(), self: 0, total: 0, b: 0, bt: 0 };
@@ -322,6 +345,7 @@ const handlers = {
   '/api/health': health,
   '/api/targets': targets,
   '/api/types': () => registry,
+  '/api/overview': (q) => overview(q, windowOf(q), overviewData),
   '/api/services': (q) => {
     const w = windowOf(q);
     const step = Math.max(STEP, Math.ceil((w.to - w.from) / numberOf('/api/services', q, 'points')));
@@ -410,7 +434,10 @@ function answer(req, res) {
     try {
       check(u.pathname, u.searchParams);
       if (files[u.pathname]) return send(200, ...files[u.pathname](u.searchParams));
-      return json(200, handlers[u.pathname](u.searchParams));
+      const body = handlers[u.pathname](u.searchParams);
+      const packed = u.pathname === '/api/overview' && /\bgzip\b/.test(req.headers['accept-encoding'] ?? '');
+      if (packed) return send(200, gzipSync(JSON.stringify(body)), { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' });
+      return json(200, body);
     } catch (e) {
       return json(e.status ?? 500, { error: e.message });
     }

@@ -7,6 +7,34 @@ export type {
   RegisteredMetric, RegisteredType, Registry, Series, Service, Services, Target, Targets, TypeSeries,
 } from './schema';
 
+type Points = (number | null)[];
+
+/** GET /api/overview; schema.ts will have it. */
+export interface OverviewService {
+  id: number;
+  service: string;
+  runtime: string;
+  parent: string;
+  short: boolean;
+  types: number[];
+  first: number;
+  last: number;
+}
+
+export interface Overview {
+  from: number;
+  to: number;
+  step_ms: number;
+  next: number;
+  cpus: number;
+  memory_kib: number;
+  machine: [at: number, cpu_ms: Points, memory_kib: Points];
+  types: string[];
+  services: OverviewService[];
+  rows: [id: number, processes: number, at: number, cpu_ms: Points, memory_kib: Points][];
+  damaged: number;
+}
+
 /** Features worth a mention: missing, and not turned off on purpose. */
 export const missing = (features: Feature[] | null): Feature[] =>
   (features ?? []).filter((f) => f.state !== 'on' && f.cause !== 'disabled');
@@ -18,6 +46,25 @@ export class ApiError extends Error {
   ) {
     super(message);
   }
+}
+
+/** Nobody answered: the agent is away. */
+export const isAway = (error: Error | null) => error instanceof ApiError && error.status === 0;
+
+type Watcher = (there: boolean) => void;
+const watchers = new Set<Watcher>();
+let there = true;
+
+/** Tells when the server goes away and when it is back. */
+export function watchReach(watcher: Watcher): () => void {
+  watchers.add(watcher);
+  return () => void watchers.delete(watcher);
+}
+
+function reached(now: boolean): void {
+  if (there === now) return;
+  there = now;
+  for (const tell of [...watchers]) tell(now);
 }
 
 export type Params = [string, string | number][];
@@ -47,8 +94,10 @@ async function ask<T>(address: string, signal?: AbortSignal): Promise<T> {
     answer = await fetch(address, { signal: signal ?? null, credentials: 'omit' });
   } catch (e) {
     if (signal?.aborted) throw e;
+    reached(false);
     throw new ApiError('sonde is not responding. Is it still running? Start it with: sonde run', 0);
   }
+  reached(true);
   const text = await answer.text();
   let body: unknown;
   try {

@@ -35,17 +35,21 @@ export const pictureOf = (e: OomEvent): Partial<State> => ({
   fold: [],
 });
 
-/** The list is expensive for the server: fetch it only when there are new events. */
-export function useEvents(services: Service[] | undefined, w: Window, range: string, service = ''): OomEvent[] {
-  const pictures = (services ?? []).flatMap((s) => s.types.filter((t) => isPicture(t.type)));
-  const newest = pictures.reduce((last, t) => Math.max(last, t.last), 0);
+/** Events of the window. The list is expensive for the server: asked for again when `stamp` changes, and never without one. */
+export function useEventsOf(stamp: string, w: Window, service = ''): OomEvent[] {
   const address = useMemo(
-    () => (newest ? url('/api/events', [...(service ? [['service', service] as [string, string]] : []),
-      ['from', Math.round(w.from)], ['to', Math.round(Math.max(w.to, newest + 1))]]) : null),
-    [newest, range, service, w.to - w.from],
+    () => (stamp ? url('/api/events', [...(service ? [['service', service] as [string, string]] : []), ['from', Math.round(w.from)], ['to', Math.round(w.to)]]) : null),
+    [stamp, service, w.to - w.from],
   );
   const list = useQuery<OomEvents>(address).data?.events;
   return useMemo(() => (list ?? []).filter((e) => e.time >= w.from && e.time < w.to + 1), [list, w.from, w.to]);
+}
+
+/** Of services whose snapshots say when the last event was. */
+export function useEvents(services: Service[] | undefined, w: Window, range: string, service = ''): OomEvent[] {
+  const pictures = (services ?? []).flatMap((s) => s.types.filter((t) => isPicture(t.type)));
+  const newest = pictures.reduce((last, t) => Math.max(last, t.last), 0);
+  return useEventsOf(newest ? `${newest} ${range}` : '', { from: w.from, to: Math.max(w.to, newest + 1) }, service);
 }
 
 export const marksOf = (events: OomEvent[], utc: boolean): Mark[] =>

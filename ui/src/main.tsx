@@ -1,13 +1,14 @@
 /* The frame around all pages: header, clock, keyboard shortcuts, live region. */
 import { render } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { busy, type Health, type Registry } from './api';
+import { busy, isAway, type Health, type Registry } from './api';
 import type { Theme } from './flame/draw';
 import { time, zone } from './format';
-import { HealthLine, Overview } from './overview';
+import { Overview } from './overview';
+import { HealthLine } from './overview/health';
 import { copy, Help } from './parts';
 import { isDark, showsRuntime, usePrefs } from './prefs';
-import { useQuery, type Query } from './query';
+import { useAway, useQuery, type Query } from './query';
 import { ServicePage } from './service';
 import { comparePreceding, go, parse, RANGES, rangeLength, rangeWindow, useRoute, type State } from './state';
 import { isPicture, learn } from './types';
@@ -65,11 +66,35 @@ function useRegistry(beat: number): Query<Registry> {
   }, asked.current);
 }
 
+/* While nobody answers. */
+const KNOCK_EVERY = 3000;
+
+/** Counts the starts of the server that this page has seen. */
+function useEpoch(health: Health | null): number {
+  const seen = useRef({ started: 0, epoch: 0 });
+  const started = health?.started ?? 0;
+  if (started && started !== seen.current.started)
+    seen.current = { started, epoch: seen.current.started ? seen.current.epoch + 1 : 0 };
+  return seen.current.epoch;
+}
+
+function Away({ since, utc }: { since: number; utc: boolean }) {
+  return (
+    <div class="away" role="alert">
+      <b>sonde is not responding.</b> Is it still running? Start it with: <code>sonde run</code>.{' '}
+      {since > 0 && <>Shown here is what was known at {time(since, utc)}. </>}This page goes on by itself when it is back.
+    </div>
+  );
+}
+
 function shift(s: State, now: number, oldest: number, by: number): Partial<State> {
   const w = s.sel ?? rangeWindow(s.range, now, oldest);
   const d = (w.to - w.from) * by;
   return { sel: { from: w.from + d, to: w.to + d }, zoom: '' };
 }
+
+/** An error of a server that is there: then it is as good as it gets. */
+const answered = (error: Error | null) => !!error && !isAway(error);
 
 function App() {
   const state = useRoute();
@@ -80,12 +105,19 @@ function App() {
   const health = useQuery<Health>('/api/health', undefined, beat);
   const registry = useRegistry(beat);
   const relative = rangeLength(state.range) > 0;
-  const live = relative && !state.paused;
+  const away = useAway();
+  const live = relative && !state.paused && !away;
   const now = useNow(health.data, live);
+  const epoch = useEpoch(health.data);
   const opened = useRef(now);
   useEffect(() => {
     if (now !== opened.current) setBeat(now);
   }, [now]);
+  useEffect(() => {
+    if (!away) return;
+    const timer = setInterval(() => setBeat(Date.now()), KNOCK_EVERY);
+    return () => clearInterval(timer);
+  }, [away]);
   const oldest = health.data?.store.oldest ?? 0;
   const interval = health.data?.interval_ms ?? 15000;
   const dark = isDark(prefs);
@@ -150,9 +182,9 @@ function App() {
         {state.service && <span class="where"><span class="dim" aria-hidden="true">/</span> <b>{state.service}</b></span>}
         <span class="grow" />
         <RangePicker state={state} utc={prefs.utc} />
-        <button type="button" class="live" aria-pressed={live} disabled={!relative} title={relative ? 'Key: l' : 'A fixed range does not update'}
+        <button type="button" class="live" aria-pressed={live} disabled={!relative || away} title={away ? 'sonde is not responding' : relative ? 'Key: l' : 'A fixed range does not update'}
           onClick={() => go({ paused: !state.paused }, true)}>
-          <i aria-hidden="true" /> <span class="text">{live ? 'Live' : 'Paused'}</span>
+          <i aria-hidden="true" /> <span class="text">{live ? 'Live' : away ? 'Away' : 'Paused'}</span>
         </button>
         <button type="button" class="quiet" title={`Times are shown in ${zone(prefs.utc)}. Key: u`} aria-label={`Time zone ${zone(prefs.utc)}`} onClick={() => setPrefs({ utc: !prefs.utc })}>
           {prefs.utc ? 'UTC' : zone(false).replace(/ \(.*/, '').split('/').pop()!.replace(/_/g, ' ')}
@@ -162,15 +194,18 @@ function App() {
         </button>
         <button type="button" class="quiet icon" aria-label="Keyboard shortcuts" title="Key: ?" onClick={() => setHelp(true)}><span aria-hidden="true">?</span></button>
       </header>
-      {/* Pages need the age of the store to know how far back to ask, the registry what they call it. */}
-      {(!health.data && !health.error) || (!registry.data && !registry.error) ? (
+      {away && <Away since={health.data?.now ?? 0} utc={prefs.utc} />}
+      {!state.service ? (
+        <Overview {...{ state, now, health: health.data, ready: !!registry.data || answered(registry.error), epoch, utc: prefs.utc, dark }} />
+      ) : (!health.data && !answered(health.error)) || (!registry.data && !answered(registry.error)) ? (
         <main id="main" />
-      ) : state.service ? (
-        <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} />
       ) : (
-        <Overview {...{ state, now, health: health.data, utc: prefs.utc }} />
+        <>
+          {/* It needs the age of the store to know how far back to ask, and the registry for names. */}
+          <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} />
+          {health.data && <footer><HealthLine health={health.data} /></footer>}
+        </>
       )}
-      {health.data && <HealthLine health={health.data} />}
       <div class={said ? 'toast on' : 'toast'} role="status" aria-live="polite">{said}</div>
       {help && <Help close={() => setHelp(false)} />}
     </>

@@ -1,6 +1,7 @@
 /* Small components shared by several pages. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import { isAway } from './api';
 
 /** Decoration: its last value is shown beside it as text. */
 export function Spark({ points }: { points: (number | null)[] }) {
@@ -37,6 +38,7 @@ export function Spark({ points }: { points: (number | null)[] }) {
 }
 
 export function Failure({ error, retry }: { error: Error; retry(): void }) {
+  if (isAway(error)) return null; // said once, above the page
   return (
     <div class="failure" role="alert">
       <span>{error.message}</span>
@@ -119,6 +121,7 @@ const KEYS: [string, [string, string][]][] = [
     ['?', 'this help'], ['/', 'search or filter'], ['o', 'overview'], ['l', 'toggle live'],
     ['t', 'toggle dark theme'], ['u', 'toggle local time and UTC'],
   ]],
+  ['Overview', [['↑ ↓', 'previous, next row'], ['drag', 'zoom into a time'], ['double-click', 'back to the last hour']]],
   ['Service', [
     ['1 2 3 4', 'table, both, flame graph, sandwich'], ['d', 'compare with the preceding window'],
     ['[  ]', 'previous, next window'], ['x', 'reset window'], ['g', 'toggle Go runtime'],

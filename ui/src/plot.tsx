@@ -14,6 +14,7 @@ export interface Curve {
   points: Points;
   colour: string; // a variable of the theme
   fill?: boolean;
+  solid?: boolean; // filled with its own colour, for curves that lie on each other
   dash?: number[];
   loose?: boolean; // a bound: drawn where it fits, the scale does not reach for it
 }
@@ -45,8 +46,11 @@ export interface PlotProps extends Chosen {
   late?: Window[]; // where points are not as they were measured
   utc: boolean;
   dark: boolean;
+  top?: number; // of the scale; otherwise the highest point
   /** The step under the cursor, here or in another plot; null when there is none. */
   onCursor(i: number | null): void;
+  /** A value under the pointer, and whether it was clicked. */
+  onPoint?(i: number, y: number, clicked: boolean): void;
 }
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -94,14 +98,14 @@ function options(now: Now, width: number): uPlot.Options {
     tzDate: (ts) => (now.current.utc ? uPlot.tzDate(new Date(ts * 1e3), 'Etc/UTC') : new Date(ts * 1e3)),
     scales: {
       x: { time: true, range: () => [now.current.from / 1e3, now.current.to / 1e3] },
-      y: { range: () => [0, scaleTop(now.current.curves) * 1.08] },
+      y: { range: () => [0, now.current.top ?? scaleTop(now.current.curves) * 1.08] },
     },
     series: [
       {},
       ...curves.map((c) => ({
-        stroke: css(c.colour),
-        width: slim ? 1.25 : 1.5,
-        ...(c.fill ? { fill: css('--accent-fill') } : {}),
+        stroke: c.solid ? css('--bg') : css(c.colour),
+        width: c.solid ? 0.5 : slim ? 1.25 : 1.5,
+        ...(c.fill ? { fill: css(c.solid ? c.colour : '--accent-fill') } : {}),
         ...(c.dash ? { dash: c.dash } : {}),
         points: { show: few, size: 4 },
       })),
@@ -116,7 +120,7 @@ function options(now: Now, width: number): uPlot.Options {
         values: (_u, splits) => splits.map((v) => value(v, unit).replace(/\.0+(?=\u2009|%|$)/, '')),
       },
     ],
-    padding: slim ? [6, 12, 0, 0] : [8, 30, 0, 0],
+    padding: slim ? [6, 18, 0, 0] : [8, 30, 0, 0],
     hooks: {
       setCursor: [(u) => now.current.onCursor(u.cursor.idx == null || u.cursor.left! < 0 ? null : u.cursor.idx)],
     },
@@ -245,7 +249,12 @@ function dragging(u: uPlot, boxes: Boxes, now: Now): () => void {
     x0 = e.clientX;
     u.over.setPointerCapture(e.pointerId);
   }, on);
+  const point = (e: PointerEvent, clicked: boolean) => {
+    const box = u.over.getBoundingClientRect();
+    now.current.onPoint?.(u.posToIdx(e.clientX - box.left), u.posToVal(e.clientY - box.top, 'y'), clicked);
+  };
   u.over.addEventListener('pointermove', (e) => {
+    point(e, false);
     if (!Number.isNaN(start) && Math.abs(e.clientX - x0) > 3) {
       boxes.put(band, between(e));
       band.dataset['len'] = span(between(e).to - between(e).from);
@@ -253,7 +262,10 @@ function dragging(u: uPlot, boxes: Boxes, now: Now): () => void {
   }, on);
   u.over.addEventListener('pointerup', (e) => {
     band.hidden = true;
-    if (!Number.isNaN(start) && Math.abs(e.clientX - x0) > 3) now.current.onSelect(between(e));
+    if (!Number.isNaN(start)) {
+      if (Math.abs(e.clientX - x0) > 3) now.current.onSelect(between(e));
+      else point(e, true);
+    }
     start = NaN;
   }, on);
   u.over.addEventListener('pointercancel', () => {

@@ -63,7 +63,7 @@ function parseWindow(text: string | null): Window | null {
   return to > from ? { from, to } : null;
 }
 
-const windowText = (w: Window) => `${Math.round(w.from)}-${Math.round(w.to)}`;
+export const windowText = (w: Window) => `${Math.round(w.from)}-${Math.round(w.to)}`;
 
 /** Length of a relative range in milliseconds; 0 when the range is fixed. */
 export function rangeLength(range: string): number {
@@ -149,6 +149,9 @@ export function format(s: State): string {
   const path = s.service ? `#/s/${encodeURIComponent(s.service)}` : '#/';
   return query ? `${path}?${query}` : path;
 }
+
+/** A service from the overview, over the same range. */
+export const serviceLink = (service: string, range: string, type = '') => format({ ...START, service, range, type });
 
 const listeners = new Set<() => void>();
 

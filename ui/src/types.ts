@@ -60,6 +60,15 @@ export function typeText(type: string): TypeText {
   return types.get(type) ?? streams.get(type) ?? { title: inWords(family, name), help: type };
 }
 
+/* One word for a button, by what is measured; the title where there is none. */
+const WORDS: Record<string, string> = {
+  cpu: 'CPU', wait: 'Off-CPU', live: 'Heap', allocated: 'Alloc', goroutines: 'Goroutines', blocked: 'Block', held: 'Mutex',
+};
+const FAMILY_WORDS: Record<string, string> = { java_cpu: 'JVM CPU', java_lock: 'Lock' };
+
+export const wordOf = (type: string) =>
+  FAMILY_WORDS[familyOf(type)] ?? WORDS[types.get(type)?.measure ?? ''] ?? typeText(type).title;
+
 export const variantName = (type: string) => types.get(type)?.variant ?? typeText(type).title;
 
 export const eventTitle = (event: string) => events.get(event)?.title ?? inWords(event);

@@ -54,8 +54,8 @@ test('values carry their unit', () => {
   assert.equal(plain(value(1023.9, 'bytes')), '1.00 kB');
   assert.equal(plain(value(1234567, 'count')), '1.23 M');
   assert.equal(plain(value(5e8, rateUnit('cpu:cpu:nanoseconds'))), '0.50 cores');
-  assert.equal(plain(value(2e6, rateUnit('java:cpu:nanoseconds'))), '2 mcores');
-  assert.equal(plain(value(1.5e10, 'cores')), '15 cores');
+  assert.equal(plain(value(2e6, rateUnit('java:cpu:nanoseconds'))), '0.002 cores');
+  assert.equal(plain(value(1.5e10, 'cores')), '15.0 cores');
   assert.equal(plain(value(5e8, rateUnit('go_mutex:delay:nanoseconds'))), '500 ms/s');
   assert.equal(plain(value(null, 'bytes')), '–');
   assert.equal(plain(signed(-2048, 'bytes')), '−2.00 kB');
