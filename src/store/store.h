@@ -109,6 +109,17 @@ int store_sum(struct store *store, const struct store_window *window, struct sto
 int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
 		 double *points, size_t n_points, struct err *err);
 
+/*
+ * Totals of the window by the values of a label, as stored and added up. Label sets that lack it are
+ * in none. The caller frees the array.
+ */
+struct store_label_total {
+	const char *value; /* in one allocation with the array */
+	double total;
+};
+int store_label_totals(struct store *store, const struct store_window *window, const char *key,
+		       struct store_label_total **ret_totals, size_t *ret_len, struct err *err);
+
 struct store_stream {
 	char service[256];
 	char type[128]; /* family:type:unit */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/store.h"
@@ -19,6 +20,7 @@
 struct fake_stack {
 	const char *frames; /* "main;work;leaf", root first */
 	int64_t value;
+	const char *pid; /* a label; NULL: none */
 };
 
 struct store {
@@ -84,6 +86,42 @@ static inline void fake_add(struct profile *p, const struct fake_stack *s)
 	assert_int_equal(profile_add_sample(p, stack, &s->value, NULL, 0), 0);
 }
 
+static inline bool fake_passes(const struct fake_stack *s, const struct store_window *w)
+{
+	/* The only label is "pid". */
+	for (size_t i = 0; i < w->n_filters; i++)
+		if (strcmp(w->filters[i].key, "pid") == 0 &&
+		    (!s->pid || strcmp(w->filters[i].value, s->pid) != 0))
+			return false;
+	return true;
+}
+
+int store_label_totals(struct store *store, const struct store_window *window, const char *key,
+		       struct store_label_total **ret_totals, size_t *ret_len, struct err *err)
+{
+	size_t i = window->from_ns == FAKE_BEFORE_NS, n = 0;
+	struct store_label_total *totals =
+		calloc(store->n_stacks[i] + 1, sizeof(struct store_label_total));
+
+	(void)err;
+	assert_non_null(totals);
+	for (size_t k = 0; k < store->n_stacks[i]; k++) {
+		const struct fake_stack *s = &store->stacks[i][k];
+		size_t at = 0;
+
+		if (!s->pid || strcmp(key, "pid") != 0)
+			continue;
+		while (at < n && strcmp(totals[at].value, s->pid) != 0)
+			at++;
+		n = at == n ? n + 1 : n;
+		totals[at].value = s->pid;
+		totals[at].total += (double)s->value;
+	}
+	*ret_totals = totals;
+	*ret_len = n;
+	return 0;
+}
+
 int store_sum(struct store *store, const struct store_window *window, struct store_sum *ret_sum,
 	      struct err *err)
 {
@@ -97,7 +135,8 @@ int store_sum(struct store *store, const struct store_window *window, struct sto
 	assert_non_null(p);
 	assert_int_equal(profile_add_type(p, "inuse_space", "bytes"), 0);
 	for (size_t k = 0; k < store->n_stacks[i]; k++)
-		fake_add(p, &store->stacks[i][k]);
+		if (fake_passes(&store->stacks[i][k], window))
+			fake_add(p, &store->stacks[i][k]);
 	*ret_sum = (struct store_sum){
 		.profile = p,
 		.snapshot = store->snapshot,

@@ -28,7 +28,7 @@ static void expect_flame(struct store *store, bool compare, size_t max_nodes, co
 	_cleanup_(buf_release) struct buf text = {0};
 	struct err err = {};
 
-	assert_int_equal(query_flame(store, &window, compare ? &before : NULL, max_nodes, &f, &err),
+	assert_int_equal(query_flame(store, &(struct query_flame_request){.window = &window, .before = compare ? &before : NULL, .max_nodes = max_nodes}, &f, &err),
 			 0);
 	assert_true(f.n_nodes <= max_nodes);
 	for (size_t i = 0; i < f.n_nodes; i++) {
@@ -112,7 +112,7 @@ static void flame_folds_the_smallest_into_other(void **state)
 		     "  b 0 15\n"
 		     "   (other) 15 15\n"
 		     "  (other) 7 7\n");
-	assert_int_equal(query_flame(&store, &window, NULL, 8, &f, &err), 0);
+	assert_int_equal(query_flame(&store, &(struct query_flame_request){.window = &window, .max_nodes = 8}, &f, &err), 0);
 	assert_true(f.folded == 22);
 	assert_string_equal(f.files[f.nodes[1].name], "file.go");
 	assert_string_equal(f.files[0], "");
@@ -151,9 +151,9 @@ static void flame_passes_on_the_stores_sentence(void **state)
 	struct err err = {};
 
 	(void)state;
-	assert_int_equal(query_flame(&store, &window, NULL, 100, &f, &err), -EIO);
+	assert_int_equal(query_flame(&store, &(struct query_flame_request){.window = &window, .max_nodes = 100}, &f, &err), -EIO);
 	assert_string_equal(err.text, "the store does not like this");
-	assert_int_equal(query_flame(&store, &window, NULL, 1, &f, &err), -EINVAL);
+	assert_int_equal(query_flame(&store, &(struct query_flame_request){.window = &window, .max_nodes = 1}, &f, &err), -EINVAL);
 }
 
 #define RANDOM_STACKS 300
@@ -226,7 +226,7 @@ static void random_flames_conserve_every_sum(void **state)
 		_cleanup_(query_flame_release) struct query_flame f = {0};
 		struct err err = {};
 
-		assert_int_equal(query_flame(&store, &window, &before, max_nodes, &f, &err), 0);
+		assert_int_equal(query_flame(&store, &(struct query_flame_request){.window = &window, .before = &before, .max_nodes = max_nodes}, &f, &err), 0);
 		assert_true(f.n_nodes <= max_nodes);
 		assert_true(fabs(f.total - (double)sums[0] / (double)divisors[0]) <= 1.0 / 64);
 		assert_true(fabs(f.before_total - (double)sums[1] / (double)divisors[1]) <=
@@ -255,7 +255,7 @@ static void large_flames_conserve_every_sum(void **state)
 					       d ? ";" : "", d < 6 ? rand() % 3 : rand() % 500);
 		stacks[i] = (struct fake_stack){text[i], 1 + rand() % 1000};
 	}
-	assert_int_equal(query_flame(&store, &window, NULL, 200000, &f, &err), 0);
+	assert_int_equal(query_flame(&store, &(struct query_flame_request){.window = &window, .max_nodes = 200000}, &f, &err), 0);
 	assert_true(f.n_nodes > 190000 && f.n_nodes <= 200000);
 	check_sums(&f);
 }
@@ -271,7 +271,8 @@ static void only_children_take_no_place_in_the_map(void **state)
 
 	(void)state;
 	assert_int_equal(query_sums_read(&store, &window, NULL, &sums, &err), 0);
-	assert_int_equal(query_tree_build(&sums, &tree, &err), 0);
+	assert_int_equal(query_tree_init(&tree, &err), 0);
+	assert_int_equal(query_tree_add(&tree, &sums, NULL, &err), 0);
 	assert_int_equal(tree.len, 10);
 	/* c, x and z below b. */
 	assert_int_equal(tree.children.len, 3);
