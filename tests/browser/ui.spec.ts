@@ -30,7 +30,7 @@ test('any window is compared with any other by two drags', async ({ page }) => {
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(last(LEAK));
   for (const title of ['Before', 'After', 'Change', 'Share'])
     await expect(page.getByRole('columnheader', { name: title })).toBeVisible();
-  await page.getByRole('button', { name: 'normalised' }).click();
+  await page.getByRole('button', { name: 'share', exact: true }).click();
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('%');
   await page.getByRole('button', { name: 'colour-blind palette' }).click();
   await expect(page.locator('html')).toHaveAttribute('data-palette', 'blind');

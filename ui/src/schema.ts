@@ -217,6 +217,11 @@ export interface ManySeries {
   series: SeriesOfType[];
 }
 
+export interface Origin {
+  kind: 'go' | 'java' | 'python' | 'js' | 'native' | 'runtime' | 'kernel' | 'group' | 'other';
+  module: string;
+}
+
 export interface Flame {
   unit: Unit;
   mode: Mode;
@@ -229,6 +234,8 @@ export interface Flame {
   other: number;
   names: string[];
   files: string[];
+  origins: Origin[];
+  origin: number[];
   name: number[];
   depth: number[];
   self: number[];

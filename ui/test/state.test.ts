@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { missing, type Feature } from '../src/api';
-import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
+import { percent, shortName, signed, span, time, value } from '../src/format';
 import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
 import { CURVES, livingShare } from '../src/runtime';
@@ -183,11 +183,7 @@ test('times are of the zone that was asked for', () => {
   assert.equal(time(Date.UTC(2024, 1, 3, 4, 5, 6), true, Date.UTC(2024, 1, 4)), '2024-02-03 04:05:06');
 });
 
-test('functions belong to their package', () => {
-  assert.equal(packageOf('github.com/a/b.(*T).M'), 'github.com/a/b');
-  assert.equal(packageOf('runtime.mallocgc'), 'runtime');
-  assert.equal(packageOf('gopkg.in/yaml%2ev3.Unmarshal'), 'gopkg.in/yaml%2ev3');
-  assert.equal(packageOf('org.example.shop.Cart.add'), 'org.example.shop');
+test('bars have names without the path of their package', () => {
   assert.equal(shortName('github.com/a/b.(*T).M'), 'b.(*T).M');
   assert.equal(shortName('slices.Sort[go.shape.[]a/b.C]'), 'slices.Sort[go.shape.[]a/b.C]');
 });
