@@ -154,7 +154,8 @@ struct view profile_module(const struct profile *p, uint32_t mapping);
 /*
  * Hashes of visible contents: equal frames have equal hashes in all profiles of this process,
  * whatever their ids. A stack's hash is a polynomial of its frames from the root, so it does not
- * depend on which of them share a location. Functions without a file are told apart by their module.
+ * depend on which of them share a location. Functions without a file are told apart by their
+ * module.
  */
 #define PROFILE_HASH_FACTOR                                                                        \
 	0xd6e8feb86659fd93ULL /* odd; otherwise frames far from the leaf would be lost */

@@ -10,7 +10,7 @@ static const struct {
 	const char *word;
 	bool numbered; /* always followed by a number */
 } suffixes[] = {
-	{"lto_priv", true}, {"constprop", true}, {"isra", true},       {"part", true},
+	{"lto_priv", true}, {"constprop", true}, {"isra", true},	{"part", true},
 	{"llvm", true},	    {"cold", false},	 {"localalias", false},
 };
 

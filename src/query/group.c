@@ -29,7 +29,7 @@ struct grouping {
 	struct intern names;	    /* values */
 	struct group_value *values; /* by name; the largest first once sorted */
 	size_t n_values;
-	struct map samples[2]; /* by window: hash of the stack to the sample, plus 1 */
+	struct map samples[2]; /* by window: hash of the stack to its sample */
 };
 
 static void grouping_release(struct grouping *g)
@@ -66,8 +66,8 @@ static int group_weigh(struct grouping *g, const struct store_window *window, st
 			g->n_values++;
 		}
 		/* Windows need not be of the same length. */
-		v->weight = fmax(v->weight, fabs(totals[i].total) /
-						    (double)(window->to_ns - window->from_ns));
+		v->weight = fmax(v->weight,
+				 fabs(totals[i].total) / (double)(window->to_ns - window->from_ns));
 	}
 	return 0;
 }
@@ -81,16 +81,24 @@ static int compare_values(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-static int group_index(struct grouping *g, const struct query_sums *sums, struct err *err)
+/* Samples of equal stacks become one. */
+static int group_index(struct grouping *g, struct query_sums *sums, struct err *err)
 {
 	for (size_t i = 0; i < sums->n; i++) {
-		const struct profile *p = sums->sum[i].profile;
+		struct profile *p = sums->sum[i].profile;
 
 		for (size_t k = 0; k < profile_n_samples(p); k++) {
-			uint32_t stack = profile_sample_at(p, k)->stack;
+			const struct profile_sample *s = profile_sample_at(p, k);
+			uint64_t hash = profile_stack_hash(p, s->stack), at;
 
-			if (map_put(&g->samples[i], profile_stack_hash(p, stack), k) < 0)
+			if (map_get(&g->samples[i], hash, &at)) {
+				int64_t known = profile_sample_at(p, at)->values[0];
+
+				profile_set_value(p, at, 0, sum_add(known, s->values[0]));
+				profile_set_value(p, k, 0, 0);
+			} else if (map_put(&g->samples[i], hash, k) < 0) {
 				return err_oom(err);
+			}
 		}
 	}
 	return 0;

@@ -44,11 +44,11 @@ static enum query_kind kind_of_file(struct view file)
 		const char *end;
 		enum query_kind kind;
 	} ends[] = {
-		{".go", QUERY_KIND_GO},	      {".py", QUERY_KIND_PYTHON},
-		{".java", QUERY_KIND_JAVA},   {".kt", QUERY_KIND_JAVA},
-		{".scala", QUERY_KIND_JAVA},  {".groovy", QUERY_KIND_JAVA},
-		{".clj", QUERY_KIND_JAVA},    {".js", QUERY_KIND_JS},
-		{".mjs", QUERY_KIND_JS},      {".cjs", QUERY_KIND_JS},
+		{".go", QUERY_KIND_GO},	     {".py", QUERY_KIND_PYTHON},
+		{".java", QUERY_KIND_JAVA},  {".kt", QUERY_KIND_JAVA},
+		{".scala", QUERY_KIND_JAVA}, {".groovy", QUERY_KIND_JAVA},
+		{".clj", QUERY_KIND_JAVA},   {".js", QUERY_KIND_JS},
+		{".mjs", QUERY_KIND_JS},     {".cjs", QUERY_KIND_JS},
 		{".ts", QUERY_KIND_JS},
 	};
 
@@ -64,7 +64,7 @@ static bool is_runtime(struct view mapping)
 {
 	static const char *const programs[] = {"python", "ruby", "perl", "php", "lua"};
 	static const char *const exact[] = {"node", "nodejs", "beam.smp", "deno", "bun"};
-	static const char *const libraries[] = {"libpython", "libruby", "libperl", "libphp",
+	static const char *const libraries[] = {"libpython", "libruby", "libperl",  "libphp",
 						"libjvm.",   "libjli.", "libjava.", "liblua",
 						"libnode.",  "libmono"};
 	size_t n;

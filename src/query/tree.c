@@ -142,10 +142,8 @@ static int tree_add_sample(struct tree_window *w, const struct profile_sample *s
 static int tree_add_window(struct query_tree *t, const struct query_sums *sums, size_t index,
 			   uint32_t below, struct err *err)
 {
-	struct tree_window w = {.tree = t,
-				.profile = sums->sum[index].profile,
-				.below = below,
-				.index = index};
+	struct tree_window w = {
+		.tree = t, .profile = sums->sum[index].profile, .below = below, .index = index};
 	_cleanup_free_ uint32_t *names = NULL;
 	int r = profile_frames_init(&w.frames, w.profile, err);
 

@@ -68,8 +68,7 @@ int store_label_totals(struct store *store, const struct store_window *window, c
 {
 	int r = check_window(window->from_ns, window->to_ns, err);
 
-	return r < 0 ? r
-		     : store->ops->label_totals(store, window, key, ret_totals, ret_len, err);
+	return r < 0 ? r : store->ops->label_totals(store, window, key, ret_totals, ret_len, err);
 }
 
 int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,

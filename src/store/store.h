@@ -110,8 +110,8 @@ int store_series(struct store *store, const struct store_window *window, int64_t
 		 double *points, size_t n_points, struct err *err);
 
 /*
- * Totals of the window by the values of a label, as stored and added up. Label sets that lack it are
- * in none. The caller frees the array.
+ * Totals of the window by the values of a label, as stored and added up. Label sets that lack it
+ * are in none. The caller frees the array.
  */
 struct store_label_total {
 	const char *value; /* in one allocation with the array */

@@ -16,7 +16,7 @@ learn(registry as Registry);
 test('every state survives its address', () => {
   const s: State = {
     service: 'a/b c?&#%', range: '6h', type: 'go_heap:inuse_space:bytes', sel: { from: 1000, to: 2000 },
-    base: { from: 1, to: 900 }, norm: true, view: 'sandwich', q: '/a+b&c=d/', fn: 'x/y.(*T[...]).M', zoom: 'abc12',
+    base: { from: 1, to: 900 }, norm: true, per: 'process', group: 'k8s.pod', frames: 'all', only: 'python', lit: 'native:libc.so.6', view: 'sandwich', q: '/a+b&c=d/', fn: 'x/y.(*T[...]).M', zoom: 'abc12',
     focus: ['f1', 'f,2'], hide: ['h'], fold: ['c#'], labels: ['process.pid=12', 'k=v=w'], paused: true,
     filter: 'ä', sort: 'name up',
   };

@@ -14,9 +14,8 @@
 
 uint64_t store_chunk_frame_hash(const struct store_chunk_frame *f)
 {
-	uint64_t file = f->file.len == 0 && f->module.len
-				? profile_hash_module(f->module)
-				: hash_bytes(f->file.data, f->file.len);
+	uint64_t file = f->file.len == 0 && f->module.len ? profile_hash_module(f->module)
+							  : hash_bytes(f->file.data, f->file.len);
 
 	return profile_hash_frame(hash_bytes(f->name.data, f->name.len), file, f->line);
 }

@@ -19,7 +19,6 @@ static struct view cut(struct view text)
 	return view_of(text.data, MIN(text.len, MAX_TEXT));
 }
 
-
 struct loading {
 	struct store_dict *d;
 	uint64_t *frames; /* hashes, by id */

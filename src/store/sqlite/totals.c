@@ -83,8 +83,7 @@ static int total_points(struct totalling *t, struct store_day *day, uint32_t str
 					      store_day_key(stream, to_ms, 0)},
 			    2, &stmt, err);
 	while (r == 0 && (r = store_day_next(day, stmt, err)) > 0) {
-		uint32_t value =
-			t->value_of[store_day_key_labelset(sqlite3_column_int64(stmt, 0))];
+		uint32_t value = t->value_of[store_day_key_labelset(sqlite3_column_int64(stmt, 0))];
 
 		if (value)
 			sums[value - 1] += (double)sqlite3_column_int64(stmt, 1);
