@@ -8,7 +8,7 @@ import { KINDS, legendOf, litKey } from './origin';
 
 function Entry({ id, text, share, colour, lit }: { id: string; text: string; share: string; colour?: string; lit: string }) {
   return (
-    <button type="button" class={colour ? 'entry' : 'entry kind'} aria-pressed={lit === id} title={`Highlight ${text}`}
+    <button type="button" class={colour ? 'entry' : 'entry kind'} aria-pressed={lit === id} title={`${share} of self values. Click to highlight ${text}`}
       onClick={() => go({ lit: lit === id ? '' : id })}>
       {colour && <i class="sw" style={{ background: colour }} />}
       <span class="entrytext">{text}</span> <span class="dim">{share}</span>
@@ -21,7 +21,7 @@ export function Legend({ p, theme, lit }: { p: Profile; theme: Theme; lit: strin
   const all = p.total[0]!;
   if (p.diff || !kinds.length) return null;
   return (
-    <div class="legendbar" role="group" aria-label="Legend: click to highlight">
+    <div class="legendbar" role="group" aria-label="Legend">
       {kinds.map((k) => (
         <span class="entries">
           <Entry id={litKey(k.kind)} text={KINDS[k.kind]} share={percent(k.value, all)} lit={lit} />
