@@ -20,7 +20,7 @@ const total = (page: Page) => page.locator('.crumbs .dim').textContent();
 test('the legend names kinds and modules, and highlights what is clicked', async ({ page }) => {
   await openMock(page);
   const legend = page.getByRole('group', { name: 'Legend' });
-  for (const text of ['Native', 'Python', 'Interpreter', 'Kernel', 'libopenblas.so.0', 'python3.11'])
+  for (const text of ['Native', 'Python', 'Interpreter/VM', 'Kernel', 'libopenblas.so.0', 'python3.11'])
     await expect(legend.getByRole('button', { name: new RegExp(`^${text} [\\d.]+%$`) })).toBeVisible();
   await legend.getByRole('button', { name: /^Kernel/ }).focus();
   await page.keyboard.press('Enter');
@@ -69,7 +69,7 @@ test('any label splits the graph, with the same total', async ({ page }) => {
 for (const ending of ['svg', 'png'] as const)
   test(`the graph is saved as ${ending}`, async ({ page }) => {
     await openMock(page, 'q=Ranker');
-    await page.getByRole('button', { name: 'Save image' }).click();
+    await page.getByRole('button', { name: 'Image' }).click();
     const waiting = page.waitForEvent('download');
     await page.getByRole('menuitem', { name: new RegExp(`^${ending}`, 'i') }).click();
     const file = await waiting;
@@ -158,6 +158,6 @@ for (const scheme of ['dark', 'light'] as const)
     await check('selection');
     await openMock(page, 'base=prev&per=process&group=process.pid');
     await check('comparison');
-    await page.getByRole('button', { name: 'Save image' }).click();
+    await page.getByRole('button', { name: 'Image' }).click();
     await check('menu');
   });

@@ -465,7 +465,7 @@ export function ServicePage(props: ServiceProps) {
         <LabelFilter service={state.service} w={w} chosen={state.labels} utc={prefs.utc} />
         <PprofLinks stream={ofType(type)} w={w} base={base} />
         <button type="button" aria-haspopup="menu" disabled={!p || !!empty} 
-          onClick={(e) => setMenu(imageMenu({ state, type, w, base, profile: p!, zoom, hit, theme }, e.currentTarget, say))}>Save image</button>
+          onClick={(e) => setMenu(imageMenu({ state, type, w, base, profile: p!, zoom, hit, theme }, e.currentTarget, say))}>Image</button>
         <button type="button" title="Key: y" onClick={async () => say((await copy(location.href)) ? 'Link copied' : 'Could not copy; use the address bar instead')}>Share</button>
       </div>}
       <Chips state={state} />

@@ -192,7 +192,8 @@ static void flame_origins(struct json *j, const struct query_flame *f)
 	for (size_t i = 0; i < f->n_origins; i++) {
 		json_object_begin(j);
 		server_answer_text(j, "kind", query_kind_name(f->origins[i].kind));
-		server_answer_text(j, "module", f->origins[i].module);
+		json_key(j, "module");
+		json_cstring(j, f->origins[i].module);
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -7,7 +7,7 @@ export type Kind = Origin['kind'];
 
 /** In the order in which a reader would ask for them; those of LANGUAGES can be shown alone. */
 export const KINDS: Record<Kind, string> = {
-  go: 'Go', java: 'Java', python: 'Python', js: 'JavaScript', native: 'Native', runtime: 'Interpreter', kernel: 'Kernel', group: 'Group', other: 'Other',
+  go: 'Go', java: 'Java', python: 'Python', js: 'JavaScript', native: 'Native', runtime: 'Interpreter/VM', kernel: 'Kernel', group: 'Group', other: 'Other',
 };
 export const LANGUAGES: Kind[] = ['go', 'java', 'python', 'js', 'native'];
 
