@@ -119,7 +119,10 @@ static size_t query(struct store *store, struct bench_series *series)
 	struct bench_timer start = bench_start();
 	struct err err = {};
 
-	bench_check(query_flame(store, &w, NULL, NODES, &flame, &err), &err);
+	bench_check(query_flame(store,
+				&(struct query_flame_request){.window = &w, .max_nodes = NODES},
+				&flame, &err),
+		    &err);
 	bench_stop(series, start, 0, 0);
 	return flame.n_nodes;
 }

@@ -87,6 +87,13 @@ static inline bool view_take_line(struct view *text, struct view *ret_line)
 	return true;
 }
 
+static inline bool view_ends_with(struct view v, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return v.len >= len && memcmp(v.data + v.len - len, suffix, len) == 0;
+}
+
 static inline bool view_starts_with(struct view v, const char *prefix)
 {
 	size_t n = strlen(prefix);

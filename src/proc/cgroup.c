@@ -19,13 +19,6 @@
 #define CGROUP_ID_LEN 64
 #define CGROUP_ID_SHOWN 12 /* as container managers show it */
 
-static bool view_ends_with(struct view v, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	return v.len >= n && memcmp(v.data + v.len - n, suffix, n) == 0;
-}
-
 static struct view view_from(struct view v, size_t off)
 {
 	return view_of(v.data + off, v.len - off);

@@ -4,33 +4,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profile/suffix.h"
+
 #define FRAMES_MAX_WALKED ((uint64_t)256 << 20)
 
 void profile_frames_release(struct profile_frames *f)
 {
 	free(f->mapping_names);
+	free(f->function_names);
 	buf_release(&f->stack);
 	*f = (struct profile_frames){0};
 }
 
-static struct view base_name(struct view path)
-{
-	size_t start;
-
-	while (path.len > 1 && path.data[path.len - 1] == '/')
-		path.len--;
-	start = path.len;
-	while (start > 0 && path.data[start - 1] != '/')
-		start--;
-	if (start == path.len)
-		return path;
-	return view_of(path.data + start, path.len - start);
-}
-
-static int add_mapping_name(struct profile *p, uint32_t file, uint32_t *ret_id)
+static int add_mapping_name(struct profile *p, uint32_t mapping, uint32_t *ret_id)
 {
 	_cleanup_(buf_release) struct buf name = {.max = PROFILE_MAX_BYTES};
-	struct view base = base_name(profile_string(p, file));
+	struct view base = profile_module(p, mapping);
 	int r = buf_append_byte(&name, '[');
 
 	if (r == 0)
@@ -51,13 +40,62 @@ static int frames_name_mappings(struct profile_frames *f, struct profile *p)
 	if (!f->mapping_names)
 		return -ENOMEM;
 	for (size_t i = 0; i < n && r == 0; i++) {
-		uint32_t file = profile_mapping_at(p, i)->file;
-
 		f->mapping_names[i] = f->unknown;
-		if (file != 0)
-			r = add_mapping_name(p, file, &f->mapping_names[i]);
+		if (profile_mapping_at(p, i)->file != 0)
+			r = add_mapping_name(p, (uint32_t)i, &f->mapping_names[i]);
 	}
 	return r;
+}
+
+/* Go names have dots of their own, and so do those that a perf map gives Java methods. */
+static enum profile_suffix_trust suffix_trust(const struct profile *p,
+					      const struct profile_function *f, uint32_t mapping)
+{
+	if (view_ends_with(profile_string(p, f->file), ".go"))
+		return PROFILE_SUFFIX_NEVER;
+	return mapping == PROFILE_NO_MAPPING ? PROFILE_SUFFIX_NUMBERED : PROFILE_SUFFIX_ALL;
+}
+
+static int frames_name_function(struct profile_frames *f, struct profile *p, uint32_t function,
+				uint32_t mapping)
+{
+	const struct profile_function *fn = profile_function_at(p, function);
+	struct view name = profile_string(p, fn->name);
+	size_t len;
+
+	if (f->function_names[function] != 0)
+		return 0;
+	f->function_names[function] = fn->name;
+	len = profile_suffix_start(name, suffix_trust(p, fn, mapping));
+	if (len == name.len)
+		return 0;
+	return profile_add_string(p, view_of(name.data, len), &f->function_names[function]);
+}
+
+static int frames_name_functions(struct profile_frames *f, struct profile *p)
+{
+	int r = 0;
+
+	f->function_names = calloc(profile_n_functions(p) + 1, sizeof(*f->function_names));
+	if (!f->function_names)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < profile_n_locations(p); i++) {
+		const struct profile_location *l = profile_location_at(p, i);
+
+		for (uint32_t k = 0; r == 0 && k < l->n_lines; k++)
+			r = frames_name_function(f, p, l->lines[k].function, l->mapping);
+	}
+	return r;
+}
+
+uint32_t profile_frames_name(const struct profile_frames *f, const struct profile_location *l,
+			     uint32_t line)
+{
+	uint32_t name = l->n_lines ? f->function_names[l->lines[line].function] : 0;
+
+	if (name != 0)
+		return name;
+	return l->mapping == PROFILE_NO_MAPPING ? f->unknown : f->mapping_names[l->mapping];
 }
 
 int profile_frames_init(struct profile_frames *f, struct profile *p, struct err *err)
@@ -66,6 +104,8 @@ int profile_frames_init(struct profile_frames *f, struct profile *p, struct err 
 
 	*f = (struct profile_frames){.profile = p};
 	r = frames_name_mappings(f, p);
+	if (r == 0)
+		r = frames_name_functions(f, p);
 	if (r < 0)
 		profile_frames_release(f);
 	if (r == -E2BIG)
@@ -76,8 +116,6 @@ int profile_frames_init(struct profile_frames *f, struct profile *p, struct err 
 
 static int frames_push(struct profile_frames *f, const struct profile_location *l)
 {
-	uint32_t nameless =
-		l->mapping == PROFILE_NO_MAPPING ? f->unknown : f->mapping_names[l->mapping];
 	/* A location without lines is still one frame. */
 	uint32_t n = MAX(l->n_lines, 1U);
 
@@ -85,15 +123,10 @@ static int frames_push(struct profile_frames *f, const struct profile_location *
 	if (f->walked > FRAMES_MAX_WALKED)
 		return -E2BIG;
 	for (uint32_t i = n; i-- > 0;) {
-		struct profile_frame frame = {.name = nameless, .inlined = i != n - 1};
-		uint32_t name = 0;
-		int r;
+		struct profile_frame frame = {.name = profile_frames_name(f, l, i),
+					      .inlined = i != n - 1};
+		int r = buf_append(&f->stack, &frame, sizeof(frame));
 
-		if (l->n_lines > 0)
-			name = profile_function_at(f->profile, l->lines[i].function)->name;
-		if (name != 0)
-			frame.name = name;
-		r = buf_append(&f->stack, &frame, sizeof(frame));
 		if (r < 0)
 			return r;
 	}

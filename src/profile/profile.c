@@ -228,10 +228,35 @@ int profile_add_function(struct profile *p, const struct profile_function *f, ui
 	return 0;
 }
 
+struct view profile_module(const struct profile *p, uint32_t mapping)
+{
+	struct view path;
+	size_t start;
+
+	if (mapping == PROFILE_NO_MAPPING)
+		return view_str("");
+	path = profile_string(p, profile_mapping_at(p, mapping)->file);
+	while (path.len > 1 && path.data[path.len - 1] == '/')
+		path.len--;
+	start = path.len;
+	while (start > 0 && path.data[start - 1] != '/')
+		start--;
+	return start == path.len ? path : view_of(path.data + start, path.len - start);
+}
+
+/* Of the file; without one, of the module if that is known. */
+static uint64_t hash_file(const struct profile *p, uint32_t file, struct view module)
+{
+	return file == 0 && module.len ? profile_hash_module(module)
+				       : intern_hash(&p->strings, file);
+}
+
 /* The frames of a location as one term of a stack's hash; 0 if one has no name. */
-static uint64_t hash_lines(const struct profile *p, const struct profile_line *lines, uint32_t n)
+static uint64_t hash_lines(const struct profile *p, uint32_t mapping,
+			   const struct profile_line *lines, uint32_t n)
 {
 	const struct profile_function *functions = p->functions.items;
+	struct view module = profile_module(p, mapping);
 	uint64_t hash = 0;
 
 	while (n-- > 0) {
@@ -241,7 +266,7 @@ static uint64_t hash_lines(const struct profile *p, const struct profile_line *l
 		if (f->name == 0)
 			return 0;
 		hash = profile_hash_push(hash, profile_hash_frame(intern_hash(&p->strings, f->name),
-								  intern_hash(&p->strings, f->file),
+								  hash_file(p, f->file, module),
 								  lines[n].line));
 	}
 	return hash;
@@ -273,7 +298,7 @@ int profile_add_location(struct profile *p, uint64_t address, uint32_t mapping,
 				       .mapping = mapping,
 				       .n_lines = n_lines,
 				       .lines = copy,
-				       .hash = hash_lines(p, lines, n_lines)};
+				       .hash = hash_lines(p, mapping, lines, n_lines)};
 	*ret_id = (uint32_t)p->locations.len++;
 	return 0;
 }

@@ -148,14 +148,23 @@ uint32_t profile_comment_at(const struct profile *p, size_t i); /* string id */
 const uint32_t *profile_stack_at(const struct profile *p, uint32_t stack, uint32_t *ret_len);
 /* The index of the sample type with this name ("inuse_space"), or -ENOENT. */
 int profile_find_type(const struct profile *p, const char *type);
+/* The last part of a mapping's file, "libc.so.6": the library, or the program. "": unknown. */
+struct view profile_module(const struct profile *p, uint32_t mapping);
 
 /*
  * Hashes of visible contents: equal frames have equal hashes in all profiles of this process,
  * whatever their ids. A stack's hash is a polynomial of its frames from the root, so it does not
- * depend on which of them share a location.
+ * depend on which of them share a location. Functions without a file are told apart by their
+ * module.
  */
 #define PROFILE_HASH_FACTOR                                                                        \
 	0xd6e8feb86659fd93ULL /* odd; otherwise frames far from the leaf would be lost */
+
+/* In place of the file's. */
+static inline uint64_t profile_hash_module(struct view module)
+{
+	return hash_mix(hash_bytes(module.data, module.len));
+}
 
 /* name and file: their hash_bytes(). */
 static inline uint64_t profile_hash_frame(uint64_t name, uint64_t file, int64_t line)

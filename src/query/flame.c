@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/sum.h"
-#include "query/tree.h"
+#include "query/group.h"
 
 #define OTHER "(other)"
 
@@ -28,12 +28,15 @@ struct fold {
 	uint32_t other_name; /* and in the response */
 	int64_t run[2];	     /* distributed so far, by window */
 	double given[2];     /* and its value */
+	struct view group;   /* the label that the first frames are values of; "": none */
+	struct intern origins;
 	struct query_flame flame;
 };
 
 static void fold_release(struct fold *f)
 {
 	query_tree_release(&f->tree);
+	intern_release(&f->origins);
 	free(f->weights);
 	free(f->order);
 	free(f->children);
@@ -245,8 +248,75 @@ static void fold_walk(struct fold *f, uint32_t *parents, uint32_t *flame_of)
 	}
 }
 
+/* The kind of a name and its module, as one text: equal origins are equal bytes. */
+static int fold_origin(struct fold *f, uint32_t name, struct view file, struct buf *scratch,
+		       uint32_t *ret_origin)
+{
+	struct view mapping = query_origins_mapping(&f->tree.origins, name);
+	struct view text = intern_get(&f->tree.names, name), module;
+	enum query_kind kind = query_kind_of(text, file, mapping);
+
+	if (name == 0 || name == f->other)
+		kind = QUERY_KIND_OTHER;
+	else if (f->group.len && text.len > f->group.len && text.data[f->group.len] == '=' &&
+		 memcmp(text.data, f->group.data, f->group.len) == 0)
+		kind = QUERY_KIND_GROUP;
+	module = query_module_of(kind, text, file, mapping);
+	buf_clear(scratch);
+	if (buf_append_byte(scratch, (uint8_t)kind) < 0 ||
+	    buf_append(scratch, module.data, module.len) < 0)
+		return -ENOMEM;
+	return intern_add(&f->origins, buf_view(scratch), ret_origin);
+}
+
+static int fold_name_origins(struct fold *f)
+{
+	_cleanup_(buf_release) struct buf scratch = {0};
+	int r = 0;
+
+	f->flame.origin = calloc(f->flame.n_names + 1, sizeof(*f->flame.origin));
+	if (!f->flame.origin)
+		return -ENOMEM;
+	for (uint32_t i = 0; r == 0 && i < f->tree.names.len; i++)
+		if (f->name_map[i] != 0)
+			r = fold_origin(f, i, query_origins_file(&f->tree.origins, i), &scratch,
+					&f->flame.origin[f->name_map[i] - 1]);
+	return r;
+}
+
+static char *put_text(char **at, struct view text)
+{
+	char *start = *at;
+
+	(void)view_copy(text, 0, start, text.len);
+	*at += text.len + 1;
+	return start;
+}
+
+/* Origins and their modules in one block. */
+static int fold_copy_origins(struct fold *f)
+{
+	size_t n = f->origins.len, bytes = 0;
+	char *at;
+
+	for (uint32_t i = 0; i < n; i++)
+		bytes += intern_get(&f->origins, i).len;
+	f->flame.origins = calloc(1, n * sizeof(*f->flame.origins) + bytes + 1);
+	if (!f->flame.origins)
+		return -ENOMEM;
+	f->flame.n_origins = n;
+	at = (char *)(f->flame.origins + n);
+	for (uint32_t i = 0; i < n; i++) {
+		struct view text = intern_get(&f->origins, i);
+
+		f->flame.origins[i].kind = (enum query_kind)text.data[0];
+		f->flame.origins[i].module = put_text(&at, view_of(text.data + 1, text.len - 1));
+	}
+	return 0;
+}
+
 /* Pointers and bytes in one block. */
-static int fold_copy_names(struct fold *f, struct err *err)
+static int fold_copy_names(struct fold *f)
 {
 	size_t n = f->flame.n_names, bytes = 0;
 	char *at;
@@ -254,22 +324,19 @@ static int fold_copy_names(struct fold *f, struct err *err)
 	for (uint32_t i = 0; i < f->tree.names.len; i++)
 		if (f->name_map[i] != 0)
 			bytes += intern_get(&f->tree.names, i).len +
-				 query_tree_file(&f->tree, i).len + 2;
+				 query_origins_file(&f->tree.origins, i).len + 2;
 	f->flame.names = calloc(1, 2 * n * sizeof(char *) + bytes + 1);
 	if (!f->flame.names)
-		return err_oom(err);
+		return -ENOMEM;
 	f->flame.files = f->flame.names + n;
 	at = (char *)(f->flame.files + n);
 	for (uint32_t i = 0; i < f->tree.names.len; i++) {
-		struct view texts[] = {intern_get(&f->tree.names, i), query_tree_file(&f->tree, i)};
+		size_t to = f->name_map[i] - 1;
 
 		if (f->name_map[i] == 0)
 			continue;
-		for (size_t k = 0; k < 2; k++) {
-			(k ? f->flame.files : f->flame.names)[f->name_map[i] - 1] = at;
-			(void)view_copy(texts[k], 0, at, texts[k].len);
-			at += texts[k].len + 1;
-		}
+		f->flame.names[to] = put_text(&at, intern_get(&f->tree.names, i));
+		f->flame.files[to] = put_text(&at, query_origins_file(&f->tree.origins, i));
 	}
 	return 0;
 }
@@ -288,23 +355,27 @@ static int fold_emit(struct fold *f, size_t max_nodes, struct err *err)
 	f->other_name = fold_name(f, f->other);
 	fold_walk(f, parents, flame_of);
 	fold_total(&f->flame, parents);
-	return fold_copy_names(f, err);
+	if (fold_copy_names(f) < 0 || fold_name_origins(f) < 0 || fold_copy_origins(f) < 0)
+		return err_oom(err);
+	return 0;
 }
 
-int query_flame(struct store *store, const struct store_window *window,
-		const struct store_window *before, size_t max_nodes, struct query_flame *ret_flame,
-		struct err *err)
+int query_flame(struct store *store, const struct query_flame_request *rq,
+		struct query_flame *ret_flame, struct err *err)
 {
 	_cleanup_(query_sums_release) struct query_sums sums = {0};
-	_cleanup_(fold_release) struct fold f = {0};
+	_cleanup_(fold_release) struct fold f = {.group = view_str(rq->group ? rq->group : "")};
 	int r;
 
-	if (max_nodes < QUERY_MIN_NODES)
+	if (rq->max_nodes < QUERY_MIN_NODES)
 		return err_set(err, -EINVAL, "a flame graph needs at least %d nodes",
 			       QUERY_MIN_NODES);
-	r = query_sums_read(store, window, before, &sums, err);
+	r = query_sums_read(store, rq->window, rq->before, &sums, err);
 	if (r == 0)
-		r = query_tree_build(&sums, &f.tree, err);
+		r = query_tree_init(&f.tree, err);
+	if (r == 0)
+		r = rq->group ? query_group_add(store, rq, &sums, &f.tree, err)
+			      : query_tree_add(&f.tree, &sums, NULL, err);
 	if (r < 0)
 		return r;
 	f.divisors[0] = query_divisor(&sums.sum[0]);
@@ -318,9 +389,9 @@ int query_flame(struct store *store, const struct store_window *window,
 	    intern_add(&f.tree.names, view_str(OTHER), &f.other) < 0)
 		return err_oom(err);
 	fold_weigh(&f);
-	fold_choose(&f, max_nodes);
+	fold_choose(&f, rq->max_nodes);
 	fold_sort(&f);
-	r = fold_emit(&f, max_nodes, err);
+	r = fold_emit(&f, rq->max_nodes, err);
 	if (r < 0)
 		return r;
 	query_sums_describe(&sums, &f.flame.about);
@@ -333,5 +404,7 @@ void query_flame_release(struct query_flame *flame)
 {
 	free(flame->nodes);
 	free(flame->names);
+	free(flame->origin);
+	free(flame->origins);
 	*flame = (struct query_flame){0};
 }

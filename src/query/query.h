@@ -15,9 +15,11 @@
 #include "base/err.h"
 #include "profile/profile.h"
 #include "profile/tree.h"
+#include "query/origin.h"
 #include "store/store.h"
 
 #define QUERY_MIN_NODES 8
+#define QUERY_MAX_GROUPS 50 /* each is a sum of its own */
 
 /* A profile of one type: sums, or averages for snapshots. The caller frees it. */
 int query_profile(struct store *store, const struct store_window *window,
@@ -30,6 +32,12 @@ struct query_about {
 	uint64_t collections;
 	uint64_t before_collections;
 	double other; /* folded when stored; first window only */
+};
+
+/* Where functions come from; see origin.h. */
+struct query_origin {
+	enum query_kind kind;
+	const char *module; /* "" if unknown */
 };
 
 /* A flame graph in depth-first order; node 0 is the root. */
@@ -46,18 +54,29 @@ struct query_flame {
 	struct query_node
 		*nodes; /* children by descending total, then name; "(other)" comes last */
 	size_t n_nodes;
-	char **names; /* function names and their files */
+	char **names; /* function names, and their files */
 	char **files;
+	uint32_t *origin; /* by name: index into origins */
 	size_t n_names;
+	struct query_origin *origins; /* distinct ones */
+	size_t n_origins;
 	double total;
 	double before_total;
 	double folded; /* value in "(other)" nodes */
 	struct query_about about;
 };
-/* before may be NULL. max_nodes, at least QUERY_MIN_NODES, limits the response. */
-int query_flame(struct store *store, const struct store_window *window,
-		const struct store_window *before, size_t max_nodes, struct query_flame *ret_flame,
-		struct err *err);
+struct query_flame_request {
+	const struct store_window *window;
+	const struct store_window *before; /* NULL: one window */
+	/*
+	 * A label: its values become the first frames, "process.pid=42", the largest of both
+	 * windows; "process.pid=(other)" has all others. NULL: none.
+	 */
+	const char *group;
+	size_t max_nodes; /* limits the response; at least QUERY_MIN_NODES */
+};
+int query_flame(struct store *store, const struct query_flame_request *request,
+		struct query_flame *ret_flame, struct err *err);
 void query_flame_release(struct query_flame *flame);
 
 /* By function: self and total in both windows. Sorted by |change|, or by self. */

@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "query/origin.h"
 #include "query/sums.h"
 
 struct top_memory {
 	struct intern names;
-	struct intern files;
+	struct query_origins origins;
 };
 
 struct top_build {
@@ -23,7 +24,7 @@ static void top_memory_free(struct top_memory *m)
 	if (!m)
 		return;
 	intern_release(&m->names);
-	intern_release(&m->files);
+	query_origins_release(&m->origins);
 	free(m);
 }
 
@@ -54,21 +55,15 @@ static int top_row(struct top_build *b, struct view name, struct query_row **ret
 	return 0;
 }
 
-static int top_add_files(struct top_build *b, const struct profile *p)
+static int top_add_origins(struct top_build *b, struct profile *p, struct err *err)
 {
-	for (size_t i = 0; b->rows && i < profile_n_functions(p); i++) {
-		const struct profile_function *f = profile_function_at(p, i);
-		uint32_t name, file;
+	struct profile_frames frames;
+	int r = profile_frames_init(&frames, p, err);
 
-		if (f->file == 0 ||
-		    !intern_find(&b->memory->names, profile_string(p, f->name), &name) ||
-		    b->rows[name].file)
-			continue;
-		if (intern_add(&b->memory->files, profile_string(p, f->file), &file) < 0)
-			return -ENOMEM;
-		b->rows[name].file = (const char *)intern_get(&b->memory->files, file).data;
-	}
-	return 0;
+	if (r == 0 && query_origins_add(&b->memory->origins, &b->memory->names, &frames) < 0)
+		r = err_oom(err);
+	profile_frames_release(&frames);
+	return r;
 }
 
 static int top_add_window(struct top_build *b, const struct store_sum *sum, bool before,
@@ -90,7 +85,7 @@ static int top_add_window(struct top_build *b, const struct store_sum *sum, bool
 		*(before ? &row->before_self : &row->self) = query_value(from->flat, divisor);
 		*(before ? &row->before_total : &row->total) = query_value(from->cum, divisor);
 	}
-	return top_add_files(b, sum->profile) < 0 ? err_oom(err) : 0;
+	return top_add_origins(b, sum->profile, err);
 }
 
 static int compare_falling(double a, double b)
@@ -119,8 +114,7 @@ static void top_finish(struct top_build *b, struct query_top *top, bool change)
 	top->len = b->rows ? b->memory->names.len : 0;
 	for (uint32_t i = 0; i < top->len; i++) {
 		b->rows[i].name = (const char *)intern_get(&b->memory->names, i).data;
-		if (!b->rows[i].file)
-			b->rows[i].file = "";
+		b->rows[i].file = (const char *)query_origins_file(&b->memory->origins, i).data;
 	}
 	if (top->len > 0)
 		qsort_r(b->rows, top->len, sizeof(*b->rows), compare_rows, &change);

@@ -12,8 +12,7 @@ void query_tree_release(struct query_tree *tree)
 {
 	free(tree->nodes);
 	intern_release(&tree->names);
-	intern_release(&tree->files);
-	map_release(&tree->file_of);
+	query_origins_release(&tree->origins);
 	map_release(&tree->children);
 	*tree = (struct query_tree){0};
 }
@@ -97,6 +96,7 @@ struct tree_window {
 	struct profile *profile;
 	struct profile_frames frames;
 	uint32_t *names; /* by string id of the profile: id in the tree + 1, 0 if not known yet */
+	uint32_t below;	 /* the node that stacks begin at */
 	size_t index;
 };
 
@@ -118,13 +118,15 @@ static int tree_add_sample(struct tree_window *w, const struct profile_sample *s
 	struct query_tree *t = w->tree;
 	int64_t value = s->values[0];
 	const struct profile_frame *frames;
-	uint32_t node = 0, name = 0;
+	uint32_t node = w->below, name = 0;
 	size_t n, i = w->index;
 	int r = profile_frames_of(&w->frames, s, &frames, &n, err);
 
 	if (r < 0)
 		return r;
 	t->nodes[0].total[i] = sum_add(t->nodes[0].total[i], value);
+	if (node != 0)
+		t->nodes[node].total[i] = sum_add(t->nodes[node].total[i], value);
 	for (size_t k = 0; k < n; k++) {
 		r = tree_name(w, frames[k].name, &name, err);
 		if (r == 0)
@@ -137,31 +139,11 @@ static int tree_add_sample(struct tree_window *w, const struct profile_sample *s
 	return 0;
 }
 
-static int tree_add_files(struct tree_window *w, struct err *err)
-{
-	struct query_tree *t = w->tree;
-
-	for (size_t i = 0; i < profile_n_functions(w->profile); i++) {
-		const struct profile_function *f = profile_function_at(w->profile, i);
-		uint32_t name, file;
-		uint64_t known;
-
-		/* Functions without samples need no file. */
-		if (f->file == 0 ||
-		    !intern_find(&t->names, profile_string(w->profile, f->name), &name) ||
-		    map_get(&t->file_of, name, &known))
-			continue;
-		if (intern_add(&t->files, profile_string(w->profile, f->file), &file) < 0 ||
-		    map_put(&t->file_of, name, file) < 0)
-			return err_oom(err);
-	}
-	return 0;
-}
-
 static int tree_add_window(struct query_tree *t, const struct query_sums *sums, size_t index,
-			   struct err *err)
+			   uint32_t below, struct err *err)
 {
-	struct tree_window w = {.tree = t, .profile = sums->sum[index].profile, .index = index};
+	struct tree_window w = {
+		.tree = t, .profile = sums->sum[index].profile, .below = below, .index = index};
 	_cleanup_free_ uint32_t *names = NULL;
 	int r = profile_frames_init(&w.frames, w.profile, err);
 
@@ -176,35 +158,33 @@ static int tree_add_window(struct query_tree *t, const struct query_sums *sums, 
 		if (s->values[0] != 0)
 			r = tree_add_sample(&w, s, err);
 	}
-	if (r == 0)
-		r = tree_add_files(&w, err);
+	if (r == 0 && query_origins_add(&t->origins, &t->names, &w.frames) < 0)
+		r = err_oom(err);
 	profile_frames_release(&w.frames);
 	return r;
 }
 
-int query_tree_build(const struct query_sums *sums, struct query_tree *ret_tree, struct err *err)
+int query_tree_init(struct query_tree *tree, struct err *err)
 {
-	_cleanup_(query_tree_release) struct query_tree t = {0};
 	uint32_t id;
-	int r;
 
-	if (intern_add(&t.names, view_str(""), &id) < 0)
+	*tree = (struct query_tree){0};
+	if (intern_add(&tree->names, view_str(""), &id) < 0)
 		return err_oom(err);
-	r = tree_new_node(&t, 0, 0, &id, err);
-	for (size_t i = 0; r == 0 && i < sums->n; i++)
-		r = tree_add_window(&t, sums, i, err);
-	if (r < 0)
-		return r;
-	*ret_tree = t;
-	t = (struct query_tree){0};
-	return 0;
+	return tree_new_node(tree, 0, 0, &id, err);
 }
 
-struct view query_tree_file(const struct query_tree *tree, uint32_t name)
+int query_tree_add(struct query_tree *tree, const struct query_sums *sums, const char *below,
+		   struct err *err)
 {
-	uint64_t file;
+	uint32_t name, node = 0;
+	int r = 0;
 
-	if (!map_get(&tree->file_of, name, &file))
-		return view_str("");
-	return intern_get(&tree->files, (uint32_t)file);
+	if (below && intern_add(&tree->names, view_str(below), &name) < 0)
+		return err_oom(err);
+	if (below)
+		r = tree_child(tree, 0, name, &node, err);
+	for (size_t i = 0; r == 0 && i < sums->n; i++)
+		r = tree_add_window(tree, sums, i, node, err);
+	return r;
 }

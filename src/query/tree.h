@@ -6,6 +6,7 @@
 
 #include "base/intern.h"
 #include "base/map.h"
+#include "query/origin.h"
 #include "query/sums.h"
 
 #define QUERY_TREE_MAX_NODES ((uint32_t)4 << 20)
@@ -25,12 +26,13 @@ struct query_tree {
 	uint32_t len;
 	uint32_t cap;
 	struct intern names; /* id 0 is "" */
-	struct intern files;
-	struct map file_of;  /* name to file; the first one if a name has several */
+	struct query_origins origins;
 	struct map children; /* parent << 32 | name to node, for nodes that have siblings */
 };
 
-int query_tree_build(const struct query_sums *sums, struct query_tree *ret_tree, struct err *err);
+/* With the root alone. */
+int query_tree_init(struct query_tree *tree, struct err *err);
+/* Adds both windows below a frame of this name, or below the root: NULL. */
+int query_tree_add(struct query_tree *tree, const struct query_sums *sums, const char *below,
+		   struct err *err);
 void query_tree_release(struct query_tree *tree);
-/* "" if unknown. */
-struct view query_tree_file(const struct query_tree *tree, uint32_t name);

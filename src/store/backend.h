@@ -13,6 +13,8 @@ struct store_ops {
 	int (*sum)(struct store *, const struct store_window *, struct store_sum *, struct err *);
 	int (*series)(struct store *, const struct store_window *,
 		      const struct store_series_request *, size_t n, struct err *);
+	int (*label_totals)(struct store *, const struct store_window *, const char *key,
+			    struct store_label_total **, size_t *, struct err *);
 	int (*streams)(struct store *, int64_t from_ns, int64_t to_ns, struct store_stream **,
 		       size_t *, struct err *);
 	int (*labelsets)(struct store *, const char *service, int64_t from_ns, int64_t to_ns,

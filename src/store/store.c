@@ -74,6 +74,14 @@ int store_series(struct store *store, const struct store_window *window, int64_t
 	return store_series_many(store, window, &one, 1, err);
 }
 
+int store_label_totals(struct store *store, const struct store_window *window, const char *key,
+		       struct store_label_total **ret_totals, size_t *ret_len, struct err *err)
+{
+	int r = check_window(window->from_ns, window->to_ns, err);
+
+	return r < 0 ? r : store->ops->label_totals(store, window, key, ret_totals, ret_len, err);
+}
+
 int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 		  struct store_stream **ret_streams, size_t *ret_len, struct err *err)
 {

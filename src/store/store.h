@@ -120,6 +120,17 @@ struct store_series_request {
 int store_series_many(struct store *store, const struct store_window *window,
 		      const struct store_series_request *requests, size_t n, struct err *err);
 
+/*
+ * Totals of the window by the values of a label, as stored and added up. Label sets that lack it
+ * are in none. The caller frees the array.
+ */
+struct store_label_total {
+	const char *value; /* in one allocation with the array */
+	double total;
+};
+int store_label_totals(struct store *store, const struct store_window *window, const char *key,
+		       struct store_label_total **ret_totals, size_t *ret_len, struct err *err);
+
 struct store_stream {
 	char service[256];
 	char type[128]; /* family:type:unit */

@@ -30,7 +30,7 @@ test('any window is compared with any other by two drags', async ({ page }) => {
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText(last(LEAK));
   for (const title of ['Before', 'After', 'Change', 'Share'])
     await expect(page.getByRole('columnheader', { name: title })).toBeVisible();
-  await page.getByRole('button', { name: 'normalised' }).click();
+  await page.getByRole('button', { name: 'share', exact: true }).click();
   await expect(page.locator('.tbody [aria-rowindex="2"]')).toContainText('%');
   await page.getByRole('button', { name: 'colour-blind palette' }).click();
   await expect(page.locator('html')).toHaveAttribute('data-palette', 'blind');
@@ -247,6 +247,23 @@ test('the Go runtime is read, and what the program does not record is said to be
     await expect(page.getByRole('figure', { name })).toBeVisible();
   await page.getByRole('button', { name: /^Blocking/ }).click();
   await expect(page.getByText(/^sonde block \d+ --force-block/)).toBeVisible();
+});
+
+test('processes are told apart, folded frames and modules too', async ({ page }) => {
+  await openService(page, 'view=both&paused=1');
+  const total = () => page.locator('.crumbs .dim').textContent();
+  const whole = await total();
+  await expect(page.getByRole('group', { name: 'Legend' }).getByRole('button', { name: /^Go [\d.]+%$/ })).toBeVisible();
+  await expect(rows(page).filter({ hasText: 'runtime.main' })).toHaveCount(0);
+  await page.getByRole('button', { name: 'Fold start-up' }).click();
+  await expect(rows(page).filter({ hasText: 'runtime.main' })).toHaveCount(1);
+  await page.getByLabel('Group by label').selectOption({ label: 'by process' });
+  await expect(rows(page).filter({ hasText: 'process.pid=' })).toHaveCount(2);
+  expect(await total()).toBe(whole);
+  await page.getByRole('button', { name: 'Image' }).click();
+  const waiting = page.waitForEvent('download');
+  await page.getByRole('menuitem', { name: /^SVG/ }).click();
+  expect((await waiting).suggestedFilename()).toMatch(/\.svg$/);
 });
 
 test('the pprof link covers the window', async ({ page }) => {

@@ -83,6 +83,22 @@ function importer(now) {
   };
 }
 
+/* Python beside C and the kernel: what runs below the interpreter's loop, and what calls back. */
+function ranker(start) {
+  const entry = ['_start', '__libc_start_main', 'Py_BytesMain', 'Py_RunMain', 'pymain_run_python', '_PyRun_SimpleFileObject', 'PyEval_EvalCode', '_PyEval_Vector'];
+  const top = [...entry, '<module>', 'main'];
+  return {
+    start, processes: 2,
+    stacks: [
+      [[...top, 'Ranker.score', 'dot', 'DOUBLE_add', 'dgemm_kernel'], 30], [[...top, 'Ranker.score', '_PyEval_EvalFrameDefault'], 14],
+      [[...top, 'Ranker.score', 'PyList_Sort', 'PyObject_Vectorcall', 'sorted_key'], 9], [[...top, 'Ranker.score', 'PyDict_GetItem'], 6],
+      [[...top, 'Ranker.load', 'loads', 'JSONDecoder.decode', 'PyUnicode_FromStringAndSize', 'malloc'], 12],
+      [[...top, 'Ranker.load', 'sqlite3_step', 'entry_SYSCALL_64', 'do_syscall_64', 'vfs_read', 'copy_to_user'], 7],
+      [['clone3', 'start_thread', 'dgemm_kernel'], 11], [[...entry.slice(0, 4), 'PyImport_Cleanup', 'memmove'], 2],
+    ].map(([frames, n], k) => ({ frames, live: (t) => n * MB * jitter(t, k), rate: (t) => n * MB * jitter(t, k) })),
+  };
+}
+
 export function makeServices(now) {
   const leakAt = now - LEAK_AGE_MS;
   const leaked = (t) => Math.max(0, (t - leakAt) / 1000) * 0.12 * MB;
@@ -100,6 +116,7 @@ export function makeServices(now) {
     ['mailer', app('mailer', old)],
     ['nightly', { ...app('nightly', now - 50 * 60e3), end: now - 30 * 60e3 }],
     ['importer', importer(now)],
+    ['ranker', ranker(old)],
     ['giant', { start: old, giant: true, processes: 1, stacks: [{ frames: [], live: (t) => 420 * MB * jitter(t, 1), rate: (t) => 90 * MB * jitter(t, 2) }] }],
   ]);
   const scale = { search: 2.7, gateway: 0.6, billing: 0.35, mailer: 0.12 };
@@ -133,7 +150,7 @@ export const TYPES = ALL.filter(({ type }) => !/^(java_|offcpu:|system:)/.test(t
 const FULL = ['checkout', 'search', 'gateway'];
 const LACKS = { gateway: ['go_block:', 'go_mutex:'], search: ['go_runtime:memory_limit:'] };
 export const typesOf = (service, { events, families }) =>
-  families ? ALL.filter(({ type }) => families.includes(type.split(':')[0])) : TYPES.filter(({ type }) => (type.startsWith('go_oom:') ? !!events
+  families ? ALL.filter(({ type }) => families.includes(type.split(':')[0])) : TYPES.filter(({ type }) => (service === 'ranker' ? type.startsWith('cpu:') : type.startsWith('go_oom:') ? !!events
     : FULL.includes(service) ? !(LACKS[service] ?? []).some((l) => type.startsWith(l)) : type.startsWith('go_heap:')));
 
 /* The runtime's own numbers, from the stacks; per second for delta types. */

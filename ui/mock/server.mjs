@@ -11,6 +11,7 @@ import { addBusyMachine } from './busy.mjs';
 import { check, numberOf, Wrong } from './check.mjs';
 import { everyOf, giantTree, makeServices, registry, residentKib, stacksOf, TYPES, typesOf } from './data.mjs';
 import { fold } from './fold.mjs';
+import { originColumns } from './origins.mjs';
 import { overview } from './overview.mjs';
 
 const flag = (name, otherwise) => {
@@ -81,6 +82,19 @@ function asked(q, name = q.get('type')) {
   let share = 1;
   for (const l of q.getAll('label')) share *= l.startsWith('process.pid=') ? 1 / service.processes : 1;
   return { service, type, share };
+}
+
+/* The last process of a service that has several began a while ago, with a new version. */
+const RESTART = Date.now() - 33 * 60e3;
+function labelsOf(s) {
+  const one = (value, first = s.start) => ({ value: String(value), first, last: Date.now() });
+  const late = (i) => (i > 0 && i === s.processes - 1 ? Math.max(s.start, RESTART) : s.start);
+  return [
+    { key: 'host.name', values: [one('web-1')] },
+    { key: 'process.pid', values: Array.from({ length: s.processes }, (_, i) => one(2210 + i * 13, late(i))) },
+    { key: 'k8s.namespace.name', values: [one('shop')] },
+    { key: 'service.version', values: s.processes > 1 ? [one('1.4.0'), one('1.4.1', late(s.processes - 1))] : [one('1.4.0')] },
+  ];
 }
 
 const lives = ({ start, end = Infinity }, w) => start < w.to && Math.min(end, Date.now()) > w.from;
@@ -208,11 +222,27 @@ function giantFlame(service, type, w, before) {
   return out;
 }
 
+/* Processes take equal parts; of all other labels there is one value, or none. */
+function grouped(c, key, service) {
+  const one = labelsOf(service).find((l) => l.key === key)?.values.map((v) => v.value) ?? [];
+  const values = one.length ? one.map((v) => `${key}=${v}`) : [`${key}=(other)`];
+  const out = { ...c, names: [...c.names, ...values], files: [...c.files, ...values.map(() => '')], name: [c.name[0]], depth: [0] };
+  const numbers = ['self', 'total_of', 'before_self', 'before_total_of'].filter((k) => c[k]);
+  for (const k of numbers) out[k] = [c[k][0]];
+  values.forEach((_, v) => c.name.forEach((n, i) => {
+    out.name.push(i ? n : c.names.length + v);
+    out.depth.push(c.depth[i] + 1);
+    for (const k of numbers) out[k].push(c[k][i] / values.length);
+  }));
+  return out;
+}
+
 function profile(q) {
   const { service, type, share } = asked(q);
   const w = windowOf(q);
   const before = q.has('before_from') ? windowOf(q, 'before_') : null;
-  const c = service.giant ? giantFlame(service, type, w, before) : columns(tree(service, type, w, before, share), before);
+  const whole = service.giant ? giantFlame(service, type, w, before) : columns(tree(service, type, w, before, share), before);
+  const c = q.has('group') ? grouped(whole, q.get('group'), service) : whole;
   const kind = { unit: type.type.split(':')[2], mode: type.mode };
   const totals = { total: c.total_of[0], ...(before ? { before_total: c.before_total_of[0] } : {}) };
   return { w, before, kind, totals, c, collections: lives(service, w) ? Math.round((w.to - w.from) / STEP) : 0 };
@@ -221,7 +251,7 @@ function profile(q) {
 function flame(q) {
   const { w, kind, totals, c, collections } = profile(q);
   const { columns: kept, folded } = fold(c, numberOf('/api/flame', q, 'max_nodes'));
-  return { ...kind, ...w, ...totals, folded, collections, other: 0, ...kept };
+  return { ...kind, ...w, ...totals, folded, collections, other: 0, ...kept, ...originColumns(kept.names, q.get('group')) };
 }
 
 function top(q) {
@@ -374,13 +404,10 @@ const handlers = {
   },
   '/api/labels': (q) => {
     const s = serviceOf(q);
-    if (!lives(s, windowOf(q))) return { labels: [] };
-    const one = (value) => ({ value: String(value), first: s.start, last: Date.now() });
-    return { labels: [
-      { key: 'host.name', values: [one('web-1')] },
-      { key: 'process.pid', values: Array.from({ length: s.processes }, (_, i) => one(2210 + i * 13)) },
-      { key: 'k8s.namespace.name', values: [one('shop')] },
-    ] };
+    const w = windowOf(q);
+    if (!lives(s, w)) return { labels: [] };
+    const inside = (v) => ({ ...v, first: Math.max(v.first, w.from), last: Math.min(v.last, w.to) });
+    return { labels: labelsOf(s).map((l) => ({ ...l, values: l.values.filter((v) => v.first < w.to && v.last > w.from).map(inside) })) };
   },
   '/api/series': (q) => {
     const w = windowOf(q);

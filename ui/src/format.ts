@@ -101,19 +101,6 @@ export function zone(utc: boolean, at = Date.now()): string {
   return `${name} (UTC${minutes < 0 ? '\u2212' : '+'}${pad(Math.floor(a / 60))}:${pad(a % 60)})`;
 }
 
-/** "github.com/a/b.(*T).M" belongs to "github.com/a/b"; a dotted Java name to all but its last two. */
-export function packageOf(name: string): string {
-  const slash = name.lastIndexOf('/');
-  const dot = name.indexOf('.', slash + 1);
-  if (dot < 0) return slash < 0 ? '' : name.slice(0, slash);
-  if (slash < 0) {
-    const parts = name.split('.');
-    const plain = parts.every((p) => /^[\w$<>]+$/.test(p));
-    if (plain && parts.length > 3) return parts.slice(0, -2).join('.');
-  }
-  return name.slice(0, dot);
-}
-
 /** The name without the path of its package: what fits into a bar. */
 export function shortName(name: string): string {
   const bracket = name.indexOf('[');

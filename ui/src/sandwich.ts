@@ -146,7 +146,8 @@ export function sandwich(p: Profile, name: string): Sandwich | null {
       ...p,
       names: [...p.names, '(other)'],
       short: [...p.short, '(other)'],
-      packages: [...p.packages, ''],
+      origins: [...p.origins, { kind: 'other', module: '' }],
+      origin: Uint32Array.from([...p.origin, p.origins.length]),
       files: [...p.files, ''],
     };
   }

@@ -243,6 +243,11 @@ export interface ManySeries {
   series: SeriesOfType[];
 }
 
+export interface Origin {
+  kind: 'go' | 'java' | 'python' | 'js' | 'native' | 'runtime' | 'kernel' | 'group' | 'other';
+  module: string;
+}
+
 export interface Flame {
   unit: Unit;
   mode: Mode;
@@ -255,6 +260,8 @@ export interface Flame {
   other: number;
   names: string[];
   files: string[];
+  origins: Origin[];
+  origin: number[];
   name: number[];
   depth: number[];
   self: number[];

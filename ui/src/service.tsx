@@ -4,16 +4,23 @@ import { url, type Labels, type Params, type RawFlame, type Series, type Service
 import { marksOf, OomBanner, useEvents } from './events';
 import type { Theme } from './flame/draw';
 import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
+import { Legend } from './flame/legend';
+import { litNames } from './flame/origin';
 import { Crumbs, FlameView } from './flame/view';
 import { percent, shortName, span, time, value } from './format';
+import { imageMenu } from './images';
 import { copy, Empty, Failure, Menu, Progress, Spark, type MenuAt } from './parts';
 import type { Chosen } from './plot';
 import { showsRuntime, type Prefs } from './prefs';
+import { perProcess, useProcesses } from './processes';
 import { useQuery } from './query';
+import { Reshape, useReshaped } from './reshape';
 import { Runtime } from './runtime';
 import { sandwich } from './sandwich';
+import { SelectionActions } from './selection';
 import { curve, latest } from './series';
 import { baseline, comparePreceding, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
+import { startMarks } from './starts';
 import { Table } from './table';
 import { Timeline } from './timeline';
 import { cards, countedBy, familyOf, firstType, isPicture, isRuntime, kindOf, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, unitOf, variantName, type Card, type OffByDefault } from './types';
@@ -168,6 +175,8 @@ interface CompareProps {
   oldest: number;
   prefs: Prefs;
   picking: 'A' | 'B';
+  usual: string; // what values are when nothing is normalised: per second, or averages
+  processes: [number, number] | null; // of B and A, where compared per process
   setPicking(p: 'A' | 'B'): void;
   setPrefs(patch: Partial<Prefs>): void;
 }
@@ -196,9 +205,13 @@ function WindowLine(c: CompareProps) {
           <span class="dim" aria-hidden="true">→</span>
           {pick('B', w)}
           <span class="seg" role="group" aria-label="Comparison">
-            <button type="button" aria-pressed={!state.norm} title="Absolute values" onClick={() => go({ norm: false })}>absolute</button>
-            <button type="button" aria-pressed={state.norm} title="Share of each window" onClick={() => go({ norm: true })}>normalised</button>
+            <button type="button" aria-pressed={!state.norm && !state.per} title={`Values ${c.usual} of all processes`}
+              onClick={() => go({ norm: false, per: '' })}>{c.usual}</button>
+            <button type="button" aria-pressed={!state.norm && !!state.per} title={`Values ${c.usual}, divided by the average number of processes in each window`}
+              onClick={() => go({ norm: false, per: 'process' })}>per process</button>
+            <button type="button" aria-pressed={state.norm} title="Share of each window, in percent" onClick={() => go({ norm: true, per: '' })}>share</button>
           </span>
+          {c.processes && <span class="dim nowrap">{c.processes[1].toFixed(1)} → {c.processes[0].toFixed(1)} processes</span>}
           <button type="button" class="legend" aria-pressed={prefs.blind} title="Orange and blue instead of red and green"
             onClick={() => c.setPrefs({ blind: !prefs.blind })}>
             <i class="sw better" /> less <i class="sw worse" /> more <span class="sr">colour-blind palette</span>
@@ -208,9 +221,7 @@ function WindowLine(c: CompareProps) {
       ) : (
         <>
           <span class="windowtext">{state.sel ? '' : <span class="dim">whole range </span>}{text(w)} <span class="dim">{span(w.to - w.from)}</span></span>
-          {state.sel && <button type="button" title="Show only this window in the timeline" onClick={() => go({ range: `${Math.round(w.from)}-${Math.round(w.to)}`, sel: null })}>Zoom in</button>}
-          {state.sel && <button type="button" onClick={() => go({ sel: null, zoom: '' })}>Reset</button>}
-          <button type="button" class="primary" title="Key: d" onClick={() => go(comparePreceding(state, w, c.oldest))}>Compare with preceding</button>
+          {!state.sel && <button type="button" class="primary" title="Key: d" onClick={() => go(comparePreceding(state, w, c.oldest))}>Compare with preceding</button>}
           <button type="button" title="Drag twice: first the baseline A, then the window B"
             onClick={() => { go(comparePreceding(state, w, c.oldest)); c.setPicking('A'); }}>Compare A and B…</button>
         </>
@@ -319,6 +330,16 @@ function TurnedOff({ off, type, service }: { off: OffByDefault; type: string; se
   );
 }
 
+/** Of a comparison both: pprof itself subtracts one from the other. */
+function PprofLinks({ stream, w, base }: { stream: Params; w: Window; base: Window | null }) {
+  const link = (text: string, x: Window, title: string) => (
+    <a class="button" href={url('/api/pprof', [...stream, ...windowParams(x)])} download title={title}>{text}</a>
+  );
+  if (!base) return link('pprof', w, 'Download this window as a pprof file');
+  const how = 'compare both with: go tool pprof -diff_base A.pb.gz B.pb.gz';
+  return <>{link('pprof A', base, `Download the baseline; ${how}`)}{link('pprof B', w, `Download the window; ${how}`)}</>;
+}
+
 export const narrow = () => innerWidth < 900;
 
 export function ServicePage(props: ServiceProps) {
@@ -348,15 +369,23 @@ export function ServicePage(props: ServiceProps) {
   const series = useQuery<Series>(ask ? url('/api/series', [...ofType(countedBy(heap ?? type, types)), ...windowParams(shown)]) : null);
   const windows: Params = [...windowParams(w), ...(base ? windowParams(base, 'before_') : [])];
   const flame = useQuery<RawFlame, Profile>(
-    ask ? url('/api/flame', [...ofType(type), ...windows, ['max_nodes', MAX_NODES]]) : null,
+    ask ? url('/api/flame', [...ofType(type), ...windows, ['max_nodes', MAX_NODES], ...(state.group ? [['group', state.group] as [string, string]] : [])]) : null,
     (raw) => decode(raw, rateUnit(type), (w.to - w.from) / 1000, base ? (base.to - base.from) / 1000 : 1),
   );
 
   const events = useEvents(mine && [mine], shown, state.range, state.service);
-  const marks = useMemo(() => marksOf(events, prefs.utc), [events, prefs.utc]);
+  // Changes seldom, and is the same for windows that end a little later.
+  const seen = useQuery<Labels>(useMemo(() => url('/api/labels', [['service', state.service], ...windowParams(shown)]), [state.service, state.range, base?.from]));
+  const marks = useMemo(
+    () => [...startMarks(seen.data, shown, props.interval, prefs.utc), ...marksOf(events, prefs.utc)],
+    [seen.data, events, prefs.utc],
+  );
 
   const raw = flame.data;
-  const whole = useMemo(() => (raw ? normalised(raw, state.norm) : null), [raw, state.norm]);
+  const processes = useProcesses(state.service, w, base, state.per === 'process' && !state.norm, props.interval);
+  const scaled = useMemo(() => (raw ? normalised(raw.diff && processes ? perProcess(raw, processes) : raw, state.norm) : null),
+    [raw, state.norm, processes?.[0], processes?.[1]]);
+  const whole = useReshaped(scaled, state);
   const cuts = `${state.focus.join('\n')}|${state.hide.join('\n')}|${state.fold.join('\n')}`;
   const p = useMemo(() => (whole ? cut(whole, state) : null), [whole, cuts]);
   const [found, wrong] = useMemo((): [Found | null, string] => {
@@ -366,6 +395,8 @@ export function ServicePage(props: ServiceProps) {
       return [null, 'invalid regular expression'];
     }
   }, [p, state.q]);
+  const lit = useMemo(() => (p && !state.q ? litNames(p, state.lit) : null), [p, state.q, state.lit]);
+  const hit = found?.hit ?? lit;
   const rows = useMemo(() => (p ? functions(p) : []), [p]);
   const zoom = useMemo(() => (p ? findPath(p, state.zoom) : 0), [p, state.zoom]);
   const act = useActions(state, p, say, setMenu);
@@ -410,14 +441,17 @@ export function ServicePage(props: ServiceProps) {
       {series.error && !services.error && <Failure error={series.error} retry={series.retry} />}
       <OomBanner events={events} utc={prefs.utc} />
       {series.data ? (
-        <Timeline {...chosen} series={series.data} utc={prefs.utc} dark={theme.dark} picking={picking} type={heap ?? type} />
+        <Timeline {...chosen} series={series.data} utc={prefs.utc} dark={theme.dark} picking={picking} type={heap ?? type}>
+          {state.sel && !base && !isPicture(type) && <SelectionActions state={state} w={w} shown={shown} oldest={props.oldest} />}
+        </Timeline>
       ) : !off && <div class="timeline wait" />}
       {types.some((t) => isRuntime(t.type)) && (
         <Runtime {...chosen} types={types} step={services.data!.step_ms} common={[['service', state.service], ...labels]}
           window={windowParams(shown)} processes={mine!.processes} open={showsRuntime(prefs)}
           setOpen={(runtime) => props.setPrefs({ runtime })} utc={prefs.utc} dark={theme.dark} />
       )}
-      {!off && <WindowLine state={state} w={w} base={base} oldest={props.oldest} prefs={prefs} picking={picking} setPicking={setPicking} setPrefs={props.setPrefs} />}
+      {!off && <WindowLine state={state} w={w} base={base} oldest={props.oldest} prefs={prefs} picking={picking}
+        usual={raw?.mode === 'snapshot' ? 'average' : 'per second'} processes={processes} setPicking={setPicking} setPrefs={props.setPrefs} />}
       {!off && <div class="toolbar">
         <span class="seg" role="group" aria-label="View">
           {([['table', 'Table'], ['both', 'Both'], ['flame', 'Flame graph'], ['sandwich', 'Sandwich']] as const).map(([v, text]) => (
@@ -427,8 +461,11 @@ export function ServicePage(props: ServiceProps) {
         <Variants types={types} current={type} />
         <SearchBox q={state.q} found={found} wrong={wrong} />
         <span class="grow" />
+        <Reshape p={scaled} state={state} window={windowParams(w)} />
         <LabelFilter service={state.service} w={w} chosen={state.labels} utc={prefs.utc} />
-        <a class="button" href={url('/api/pprof', [...ofType(type), ...windowParams(w)])} download title="Download this window as a pprof file">pprof</a>
+        <PprofLinks stream={ofType(type)} w={w} base={base} />
+        <button type="button" aria-haspopup="menu" disabled={!p || !!empty} 
+          onClick={(e) => setMenu(imageMenu({ state, type, w, base, profile: p!, zoom, hit, theme }, e.currentTarget, say))}>Image</button>
         <button type="button" title="Key: y" onClick={async () => say((await copy(location.href)) ? 'Link copied' : 'Could not copy; use the address bar instead')}>Share</button>
       </div>}
       <Chips state={state} />
@@ -450,18 +487,19 @@ export function ServicePage(props: ServiceProps) {
       ) : p ? (
         <div class={flame.slow || flame.error ? 'panes stale' : 'panes'} data-view={view} aria-busy={flame.loading}>
           {view !== 'flame' && (view !== 'sandwich' || !narrow()) && (
-            <Table p={p} rows={rows} hit={found?.hit ?? null} current={view === 'sandwich' ? state.fn : ''}
+            <Table p={p} rows={rows} hit={hit} current={view === 'sandwich' ? state.fn : ''}
               onPick={(fn) => go({ fn, view: 'sandwich' })} onMenu={act.menu} onKey={act.key} />
           )}
           {(view === 'both' || view === 'flame') && (
             <div class="graph">
               <Crumbs p={p} zoom={zoom} onZoom={zoomTo} />
-              <FlameView profile={p} zoom={zoom} hit={found?.hit ?? null} theme={theme} label={`Flame graph of ${state.service}`}
+              <Legend p={p} theme={theme} lit={state.lit} />
+              <FlameView profile={p} zoom={zoom} hit={hit} theme={theme} label={`Flame graph of ${state.service}`}
                 onZoom={zoomTo} onMenu={act.menu} onKey={act.key} />
             </div>
           )}
           {view === 'sandwich' && (
-            <SandwichView p={p} fn={state.fn} hit={found?.hit ?? null} theme={theme} menu={act.menu} keyed={act.key} />
+            <SandwichView p={p} fn={state.fn} hit={hit} theme={theme} menu={act.menu} keyed={act.key} />
           )}
         </div>
       ) : (

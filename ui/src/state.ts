@@ -17,7 +17,8 @@ export interface State {
   type: string;
   sel: Window | null; // the selected window; null: the whole range
   base: 'prev' | Window | null; // the baseline
-  norm: boolean;
+  norm: boolean; // compared by shares of the window
+  per: '' | 'process'; // compared per process
   view: View;
   q: string;
   fn: string; // the function in the sandwich
@@ -26,6 +27,10 @@ export interface State {
   hide: string[];
   fold: string[];
   labels: string[];
+  group: string; // the label whose values are the first frames
+  frames: '' | 'all'; // all: nothing is folded
+  only: string; // the language that is shown alone
+  lit: string; // the legend's entry that is highlighted
   paused: boolean;
   filter: string;
   sort: string;
@@ -42,6 +47,7 @@ export const START: State = {
   sel: null,
   base: null,
   norm: false,
+  per: '',
   view: '',
   q: '',
   fn: '',
@@ -50,6 +56,10 @@ export const START: State = {
   hide: [],
   fold: [],
   labels: [],
+  group: '',
+  frames: '',
+  only: '',
+  lit: '',
   paused: false,
   filter: '',
   sort: '',
@@ -112,6 +122,7 @@ export function parse(hash: string): State {
     sel: parseWindow(p.get('sel')),
     base: base === 'prev' ? 'prev' : parseWindow(base),
     norm: p.get('norm') === '1',
+    per: p.get('per') === 'process' ? 'process' : '',
     view: ['flame', 'table', 'both', 'sandwich'].includes(view) ? (view as View) : '',
     q: p.get('q') ?? '',
     fn: p.get('fn') ?? '',
@@ -120,6 +131,10 @@ export function parse(hash: string): State {
     hide: p.getAll('hide'),
     fold: p.getAll('fold'),
     labels: p.getAll('label'),
+    group: p.get('group') ?? '',
+    frames: p.get('frames') === 'all' ? 'all' : '',
+    only: p.get('only') ?? '',
+    lit: p.get('lit') ?? '',
     paused: p.get('paused') === '1',
     filter: p.get('filter') ?? '',
     sort: p.get('sort') ?? '',
@@ -134,6 +149,7 @@ export function format(s: State): string {
   put('sel', s.sel ? windowText(s.sel) : '');
   put('base', s.base === 'prev' ? 'prev' : s.base ? windowText(s.base) : '');
   put('norm', s.norm ? '1' : '');
+  put('per', s.per);
   put('view', s.view);
   put('q', s.q);
   put('fn', s.fn);
@@ -142,6 +158,10 @@ export function format(s: State): string {
   for (const f of s.hide) put('hide', f);
   for (const f of s.fold) put('fold', f);
   for (const l of s.labels) put('label', l);
+  put('group', s.group);
+  put('frames', s.frames);
+  put('only', s.only);
+  put('lit', s.lit);
   put('paused', s.paused ? '1' : '');
   put('filter', s.filter);
   put('sort', s.sort);

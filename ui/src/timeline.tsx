@@ -1,4 +1,5 @@
 /* One profile type over time, and the keys that move the window. */
+import type { ComponentChildren } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
 import type { Series } from './api';
 import { time, value } from './format';
@@ -12,6 +13,7 @@ export interface TimelineProps extends Chosen {
   dark: boolean;
   picking: 'A' | 'B';
   type: string;
+  children?: ComponentChildren; // over the plot
 }
 
 const HEIGHT = 132;
@@ -41,6 +43,7 @@ export function Timeline(props: TimelineProps) {
       <div data-testid="timeline">
         <Plot {...props} from={s.from} to={s.to} step_ms={s.step_ms} curves={curves} late={late} unit={unit} height={HEIGHT} onCursor={read} />
       </div>
+      {props.children}
       {late.length > 0 && (
         <p class="latenote dim">
           Samples of {listed(late, (w) => `${time(w.from, props.utc)} to ${time(w.to, props.utc)}`)} came late: they are spread evenly over that time.

@@ -10,6 +10,8 @@ const raw = (): RawFlame => ({
   unit: 'bytes', mode: 'snapshot', from: 0, to: 60000, total: 100, folded: 0, collections: 4, other: 0,
   names: ['', 'main.main', 'main.walk', 'main.leaf', 'net/http.serve'],
   files: ['', '', '', '', ''],
+  origins: [{ kind: 'other', module: '' }, { kind: 'go', module: 'main' }, { kind: 'go', module: 'net/http' }],
+  origin: [0, 1, 1, 1, 2],
   name: [0, 1, 2, 2, 3, 3, 4, 3],
   depth: [0, 1, 2, 3, 4, 2, 1, 2],
   self: [0, 0, 10, 20, 10, 20, 0, 40],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { missing, type Feature } from '../src/api';
-import { packageOf, percent, shortName, signed, span, time, value } from '../src/format';
+import { percent, shortName, signed, span, time, value } from '../src/format';
 import { foremost, pictureOf, sentence } from '../src/events';
 import { scaleTop } from '../src/plot';
 import { CURVES, livingShare } from '../src/runtime';
@@ -16,7 +16,7 @@ learn(registry as Registry);
 test('every state survives its address', () => {
   const s: State = {
     service: 'a/b c?&#%', range: '6h', type: 'go_heap:inuse_space:bytes', sel: { from: 1000, to: 2000 },
-    base: { from: 1, to: 900 }, norm: true, view: 'sandwich', q: '/a+b&c=d/', fn: 'x/y.(*T[...]).M', zoom: 'abc12',
+    base: { from: 1, to: 900 }, norm: true, per: 'process', group: 'k8s.pod', frames: 'all', only: 'python', lit: 'native:libc.so.6', view: 'sandwich', q: '/a+b&c=d/', fn: 'x/y.(*T[...]).M', zoom: 'abc12',
     focus: ['f1', 'f,2'], hide: ['h'], fold: ['c#'], labels: ['process.pid=12', 'k=v=w'], paused: true,
     filter: 'ä', sort: 'name up',
   };
@@ -183,11 +183,7 @@ test('times are of the zone that was asked for', () => {
   assert.equal(time(Date.UTC(2024, 1, 3, 4, 5, 6), true, Date.UTC(2024, 1, 4)), '2024-02-03 04:05:06');
 });
 
-test('functions belong to their package', () => {
-  assert.equal(packageOf('github.com/a/b.(*T).M'), 'github.com/a/b');
-  assert.equal(packageOf('runtime.mallocgc'), 'runtime');
-  assert.equal(packageOf('gopkg.in/yaml%2ev3.Unmarshal'), 'gopkg.in/yaml%2ev3');
-  assert.equal(packageOf('org.example.shop.Cart.add'), 'org.example.shop');
+test('bars have names without the path of their package', () => {
   assert.equal(shortName('github.com/a/b.(*T).M'), 'b.(*T).M');
   assert.equal(shortName('slices.Sort[go.shape.[]a/b.C]'), 'slices.Sort[go.shape.[]a/b.C]');
 });

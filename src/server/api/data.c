@@ -185,6 +185,25 @@ static void flame_names(struct json *j, const char *key, char *const *names, siz
 	json_array_end(j);
 }
 
+static void flame_origins(struct json *j, const struct query_flame *f)
+{
+	json_key(j, "origins");
+	json_array_begin(j);
+	for (size_t i = 0; i < f->n_origins; i++) {
+		json_object_begin(j);
+		server_answer_text(j, "kind", query_kind_name(f->origins[i].kind));
+		json_key(j, "module");
+		json_cstring(j, f->origins[i].module);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_key(j, "origin");
+	json_array_begin(j);
+	for (size_t i = 0; i < f->n_names; i++)
+		json_uint(j, f->origin[i]);
+	json_array_end(j);
+}
+
 /* One column: a member of all nodes. Whole numbers and floats are distinguished by size. */
 static void flame_column(struct json *j, const char *key, const struct query_flame *f,
 			 size_t offset, bool whole)
@@ -217,6 +236,7 @@ static void flame_write(struct json *j, const struct server_request *rq,
 	server_answer_damaged(j, damaged);
 	flame_names(j, "names", f->names, f->n_names);
 	flame_names(j, "files", f->files, f->n_names);
+	flame_origins(j, f);
 	flame_column(j, "name", f, offsetof(struct query_node, name), true);
 	flame_column(j, "depth", f, offsetof(struct query_node, depth), true);
 	flame_column(j, "self", f, offsetof(struct query_node, self), false);
@@ -233,14 +253,21 @@ int server_api_flame(const struct server_request *rq, struct server_answer *a, s
 {
 	struct store_window w = server_params_window(&rq->params),
 			    before = server_params_before(&rq->params);
+	const struct query_flame_request request = {
+		.window = &w,
+		.before = rq->params.has_before ? &before : NULL,
+		.group = rq->params.n_groups ? rq->params.groups[0] : NULL,
+		.max_nodes = rq->params.number[SERVER_PARAM_MAX_NODES],
+	};
 	_cleanup_(query_flame_release) struct query_flame flame = {0};
 	struct json j = json_to(&a->body);
 	uint64_t damaged = 0;
 	int r;
 
+	if (rq->params.n_groups > 1)
+		return err_set(err, -EINVAL, "a flame graph has at most one group");
 	w.damaged = before.damaged = &damaged;
-	r = query_flame(rq->context->store, &w, rq->params.has_before ? &before : NULL,
-			rq->params.number[SERVER_PARAM_MAX_NODES], &flame, err);
+	r = query_flame(rq->context->store, &request, &flame, err);
 	if (r == 0 && flame.about.collections == 0)
 		r = find_mode(rq, &flame.about.snapshot, err);
 	if (r < 0)

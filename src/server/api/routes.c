@@ -34,7 +34,9 @@ static const struct server_route routes[] = {
 	 true,
 	 server_api_series},
 	{"/api/flame",
-	 {DATA | BEFORE | SERVER_PARAM_BIT(SERVER_PARAM_MAX_NODES), STREAM, false},
+	 {DATA | BEFORE | SERVER_PARAM_BIT(SERVER_PARAM_MAX_NODES) |
+		  SERVER_PARAM_BIT(SERVER_PARAM_GROUP),
+	  STREAM, false},
 	 true,
 	 server_api_flame},
 	{"/api/top",

@@ -5,10 +5,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "profile/profile.h"
 #include "store/codec/column.h"
 
 #define ZSTD_LEVEL_FRAMES 3
 #define ZSTD_LEVEL_STACKS 1
+
+uint64_t store_chunk_frame_hash(const struct store_chunk_frame *f)
+{
+	uint64_t file = f->file.len == 0 && f->module.len ? profile_hash_module(f->module)
+							  : hash_bytes(f->file.data, f->file.len);
+
+	return profile_hash_frame(hash_bytes(f->name.data, f->name.len), file, f->line);
+}
 
 static uint8_t *put_string(uint8_t *p, struct view s)
 {
@@ -41,29 +51,32 @@ static int put_columns(struct store_codec *c, uint8_t *const *ends, unsigned int
 int store_chunk_encode_frames(struct store_codec *c, uint32_t first,
 			      const struct store_chunk_frame *frames, size_t n, struct buf *out)
 {
-	size_t names = 0, files = 0;
-	uint8_t *at[3];
+	size_t names = 0, files = 0, modules = 0;
+	uint8_t *at[4];
 	int r = store_codec_begin(out, STORE_CODEC_FRAMES);
 
 	for (size_t i = 0; i < n; i++) {
 		names += frames[i].name.len;
 		files += frames[i].file.len;
+		modules += frames[i].module.len;
 	}
 	at[0] = store_column_begin(c, 0, n, names);
 	at[1] = store_column_begin(c, 1, n, files);
 	at[2] = store_column_begin(c, 2, n, 0);
-	if (!at[0] || !at[1] || !at[2])
+	at[3] = store_column_begin(c, 3, n, modules);
+	if (!at[0] || !at[1] || !at[2] || !at[3])
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		at[0] = put_string(at[0], frames[i].name);
 		at[1] = put_string(at[1], frames[i].file);
 		at[2] = store_put_varint(at[2], store_zigzag(frames[i].line));
+		at[3] = put_string(at[3], frames[i].module);
 	}
 	if (r == 0)
 		r = buf_append_varint(out, first);
 	if (r == 0)
 		r = buf_append_varint(out, n);
-	return r < 0 ? r : put_columns(c, at, 3, ZSTD_LEVEL_FRAMES, out);
+	return r < 0 ? r : put_columns(c, at, 4, ZSTD_LEVEL_FRAMES, out);
 }
 
 static int compare_stacks(const void *va, const void *vb)
@@ -152,9 +165,10 @@ static bool get_string(struct store_cursor *c, struct view *ret)
 int store_chunk_decode_frames(struct store_codec *c, struct view chunk, store_chunk_frame_fn *fn,
 			      void *ctx)
 {
-	struct store_cursor body, columns[3];
-	struct store_chunk_frame frame;
+	struct store_cursor body, columns[4];
+	struct store_chunk_frame frame = {0};
 	uint64_t first, n, line;
+	bool has_modules;
 	int r = store_codec_open(chunk, STORE_CODEC_FRAMES, &body);
 
 	if (r < 0)
@@ -163,10 +177,14 @@ int store_chunk_decode_frames(struct store_codec *c, struct view chunk, store_ch
 	    first > STORE_CHUNK_MAX_FRAMES || n > STORE_CHUNK_MAX_FRAMES - first)
 		return -EBADMSG;
 	r = get_columns(c, &body, columns, 3);
+	has_modules = store_cursor_left(&body) > 0;
+	if (r == 0 && has_modules)
+		r = store_codec_get_column(c, &body, 3, &columns[3]);
 	for (uint64_t i = 0; r == 0 && i < n; i++) {
 		if (!get_string(&columns[0], &frame.name) ||
 		    !get_string(&columns[1], &frame.file) ||
-		    !store_cursor_varint(&columns[2], &line))
+		    !store_cursor_varint(&columns[2], &line) ||
+		    (has_modules && !get_string(&columns[3], &frame.module)))
 			return -EBADMSG;
 		frame.line = store_unzigzag(line);
 		r = fn(ctx, (uint32_t)(first + i), &frame);

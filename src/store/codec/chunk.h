@@ -2,7 +2,8 @@
  * src/store/codec/chunk.h: dictionaries on disk: frames and stacks of one service, in chunks.
  *
  *   frames  varints: first id, n
- *           columns: names (length, bytes); files (length, bytes); lines (zigzag)
+ *           columns: names (length, bytes); files (length, bytes); lines (zigzag); modules (length,
+ *                    bytes), which older versions neither wrote nor read
  *   stacks  varints: n, bytes of a frame's id (2 or 4)
  *           columns: ids (zigzag deltas); frames shared with the previous stack, from the root;
  *                    how many further ones; their ids, little-endian
@@ -26,8 +27,12 @@
 struct store_chunk_frame {
 	struct view name;
 	struct view file;
+	struct view module; /* library or program, "libc.so.6"; "" if unknown, or of no use */
 	int64_t line;
 };
+
+/* As of the frames of a profile; see profile.h. */
+uint64_t store_chunk_frame_hash(const struct store_chunk_frame *f);
 
 /* frames are root first. */
 struct store_chunk_stack {

@@ -26,9 +26,10 @@ struct store_build_frame {
 
 /* What a frame's location consists of. */
 struct store_build_name {
-	size_t text; /* where it begins: the name, then the file */
+	size_t text; /* where it begins: the name, the file, the module */
 	uint32_t name_len;
 	uint32_t file_len;
+	uint32_t module_len;
 	int64_t line;
 	bool exists;
 };
@@ -72,6 +73,7 @@ void store_build_release(struct store_build *b)
 {
 	profile_free(b->profile);
 	store_ids_release(&b->functions);
+	store_ids_release(&b->modules);
 	store_ids_release(&b->locations);
 	store_ids_release(&b->stacks);
 	buf_release(&b->values);
@@ -117,21 +119,42 @@ static int add_function(struct store_build *b, const struct profile_function *fn
 	return r < 0 ? r : store_ids_put(&b->functions, hash, *ret_id);
 }
 
-static int add_location(struct store_build *b, struct view name, struct view file, int64_t number,
+/* Addresses are not stored, so a module is one mapping. */
+static int add_module(struct store_build *b, struct view module, uint32_t *ret_mapping)
+{
+	struct profile_mapping m = {.has_functions = true};
+	uint64_t hash;
+	int r;
+
+	*ret_mapping = PROFILE_NO_MAPPING;
+	if (module.len == 0)
+		return 0;
+	hash = profile_hash_module(module) | 1;
+	if (store_ids_get(&b->modules, hash, ret_mapping))
+		return 0;
+	r = profile_add_string(b->profile, module, &m.file);
+	if (r == 0)
+		r = profile_add_mapping(b->profile, &m, ret_mapping);
+	return r < 0 ? r : store_ids_put(&b->modules, hash, *ret_mapping);
+}
+
+static int add_location(struct store_build *b, const struct store_chunk_frame *f,
 			struct store_build_frame *ret)
 {
-	struct profile_line line = {.line = number};
+	struct profile_line line = {.line = f->line};
 	struct profile_function fn = {0};
-	uint32_t id;
-	int r = profile_add_string(b->profile, name, &fn.name);
+	uint32_t id, mapping = PROFILE_NO_MAPPING;
+	int r = profile_add_string(b->profile, f->name, &fn.name);
 
 	if (r == 0)
-		r = profile_add_string(b->profile, file, &fn.file);
+		r = profile_add_string(b->profile, f->file, &fn.file);
 	fn.system_name = fn.name;
 	if (r == 0)
 		r = add_function(b, &fn, &line.function);
 	if (r == 0)
-		r = profile_add_location(b->profile, 0, PROFILE_NO_MAPPING, &line, 1, &id);
+		r = add_module(b, f->module, &mapping);
+	if (r == 0)
+		r = profile_add_location(b->profile, 0, mapping, &line, 1, &id);
 	if (r != 0)
 		return r;
 	/* For one frame, it is the frame's hash. */
@@ -141,18 +164,17 @@ static int add_location(struct store_build *b, struct view name, struct view fil
 }
 
 /* Frames of the first day are distinct; later ones may exist already. */
-static int find_location(struct store_build *b, struct view name, struct view file, int64_t number,
+static int find_location(struct store_build *b, const struct store_chunk_frame *f,
 			 struct store_build_frame *ret)
 {
 	uint64_t hash;
 	uint32_t id;
 
 	if (b->is_first)
-		return add_location(b, name, file, number, ret);
-	hash = profile_hash_frame(hash_bytes(name.data, name.len), hash_bytes(file.data, file.len),
-				  number);
+		return add_location(b, f, ret);
+	hash = store_chunk_frame_hash(f);
 	if (!store_ids_get(&b->locations, hash, &id))
-		return add_location(b, name, file, number, ret);
+		return add_location(b, f, ret);
 	*ret = (struct store_build_frame){.hash = hash, .location = id + 1};
 	return 0;
 }
@@ -175,12 +197,14 @@ static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 	struct store_build_name kept = {.text = b->text.len,
 					.name_len = (uint32_t)name.len,
 					.file_len = (uint32_t)f->file.len,
+					.module_len = (uint32_t)f->module.len,
 					.line = f->line,
 					.exists = true};
 
 	skip_frames(b, id);
 	if (buf_append(&b->text, name.data, name.len) < 0 ||
-	    buf_append(&b->text, f->file.data, f->file.len) < 0)
+	    buf_append(&b->text, f->file.data, f->file.len) < 0 ||
+	    buf_append(&b->text, f->module.data, f->module.len) < 0)
 		return -E2BIG;
 	b->frames[id].location = 0;
 	b->names[id] = kept;
@@ -191,13 +215,17 @@ static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 static int locate(struct store_build *b, uint32_t id, struct store_build_frame *f)
 {
 	const struct store_build_name *n = &b->names[id];
+	struct store_chunk_frame frame = {.name = view_str(DAMAGED_NAME)};
 	const uint8_t *text;
 
-	if (!n->exists)
-		return find_location(b, view_str(DAMAGED_NAME), view_str(""), 0, f);
-	text = b->text.data + n->text;
-	return find_location(b, view_of(text, n->name_len),
-			     view_of(text + n->name_len, n->file_len), n->line, f);
+	if (n->exists) {
+		text = b->text.data + n->text;
+		frame.name = view_of(text, n->name_len);
+		frame.file = view_of(text + n->name_len, n->file_len);
+		frame.module = view_of(text + n->name_len + n->file_len, n->module_len);
+		frame.line = n->line;
+	}
+	return find_location(b, &frame, f);
 }
 
 /* Extends the path by the frames in which the stack differs from the previous one. */
@@ -337,6 +365,7 @@ static int add_values(struct store_build *b)
 /* A stack of the day becomes one frame of this name. */
 static int add_named(struct store_build *b, const char *name, uint32_t id)
 {
+	const struct store_chunk_frame named = {.name = view_str(name)};
 	struct store_build_stack *to = b->waiting;
 	struct store_build_frame frame;
 	int r = b->is_first ? index_first(b) : 0;
@@ -344,7 +373,7 @@ static int add_named(struct store_build *b, const char *name, uint32_t id)
 	if (r == 0)
 		r = store_ids_reserve(&b->stacks, b->stacks.len + 1);
 	if (r == 0)
-		r = find_location(b, view_str(name), view_str(""), 0, &frame);
+		r = find_location(b, &named, &frame);
 	if (r != 0)
 		return r;
 	to->hash = profile_hash_end(profile_hash_push(0, frame.hash));

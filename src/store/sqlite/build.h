@@ -17,6 +17,7 @@ struct store_build {
 	struct profile *profile;
 	/* By hash, to the profile's ids. */
 	struct store_ids functions;
+	struct store_ids modules;   /* to mappings */
 	struct store_ids locations; /* those of the first day only if there is another one */
 	struct store_ids stacks;    /* the same */
 	struct buf values;	    /* int64_t, by the profile's stack */

@@ -19,12 +19,6 @@ static struct view cut(struct view text)
 	return view_of(text.data, MIN(text.len, MAX_TEXT));
 }
 
-static uint64_t text_hash(const struct store_chunk_frame *f)
-{
-	return profile_hash_frame(hash_bytes(f->name.data, f->name.len),
-				  hash_bytes(f->file.data, f->file.len), f->line);
-}
-
 struct loading {
 	struct store_dict *d;
 	uint64_t *frames; /* hashes, by id */
@@ -37,7 +31,7 @@ static int load_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 
 	if (id > STORE_DICT_MAX_FRAMES)
 		return -EBADMSG;
-	hash = text_hash(f);
+	hash = store_chunk_frame_hash(f);
 	l->frames[id] = hash;
 	l->d->next_frame = MAX(l->d->next_frame, id + 1);
 	return store_ids_put(&l->d->frames, hash, id);
@@ -102,6 +96,7 @@ static uint32_t n_frames(const struct profile_location *l)
 static struct store_chunk_frame frame_of(struct resolving *r, const struct profile_location *l,
 					 uint32_t i)
 {
+	struct view module = cut(profile_module(r->p, l->mapping));
 	struct store_chunk_frame f = {0};
 
 	if (i < l->n_lines) {
@@ -112,14 +107,13 @@ static struct store_chunk_frame frame_of(struct resolving *r, const struct profi
 		f.line = l->lines[i].line;
 	}
 	if (f.name.len == 0) {
-		const char *file = "", *base;
-
-		if (l->mapping != PROFILE_NO_MAPPING)
-			file = profile_cstring(r->p, profile_mapping_at(r->p, l->mapping)->file);
-		base = strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
-		(void)snprintf(r->bare, sizeof(r->bare), *base ? "[%s]" : "<unknown>", base);
+		(void)snprintf(r->bare, sizeof(r->bare), module.len ? "[%.*s]" : "<unknown>",
+			       (int)module.len, (const char *)module.data);
 		f.name = view_str(r->bare);
 	}
+	/* A Go function's package says more. */
+	if (!view_ends_with(f.file, ".go"))
+		f.module = module;
 	return f;
 }
 
@@ -131,13 +125,13 @@ static uint64_t frame_hash(struct resolving *r, const struct profile_location *l
 		const struct profile_function *fn = profile_function_at(r->p, l->lines[i].function);
 
 		/* String 0 is "". */
-		if (fn->name != 0)
+		if (fn->name != 0 && fn->file != 0)
 			return profile_hash_frame(profile_string_hash(r->p, fn->name),
 						  profile_string_hash(r->p, fn->file),
 						  l->lines[i].line);
 	}
 	f = frame_of(r, l, i);
-	return text_hash(&f);
+	return store_chunk_frame_hash(&f);
 }
 
 /* Memory for the profile's locations. Most profiles have hardly anything new, and need none. */
@@ -204,11 +198,12 @@ static int frame_id(struct resolving *r, const struct profile_location *l, uint3
 	if (d->next_frame >= STORE_DICT_MAX_FRAMES)
 		return -E2BIG;
 	f = frame_of(r, l, line);
-	if (!may_add(r, f.name.len + f.file.len + sizeof(uint32_t)))
+	if (!may_add(r, f.name.len + f.file.len + f.module.len + sizeof(uint32_t)))
 		return -E2BIG;
 	f.name.data = arena_dup(&d->text, f.name.data, f.name.len);
 	f.file.data = f.file.len ? arena_dup(&d->text, f.file.data, f.file.len) : NULL;
-	if (!f.name.data || (f.file.len && !f.file.data) ||
+	f.module.data = f.module.len ? arena_dup(&d->text, f.module.data, f.module.len) : NULL;
+	if (!f.name.data || (f.file.len && !f.file.data) || (f.module.len && !f.module.data) ||
 	    store_ids_put(&d->frames, hash, d->next_frame) < 0 ||
 	    buf_append(&d->new_frames, &f, sizeof(f)) < 0)
 		return -ENOMEM;

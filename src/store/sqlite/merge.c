@@ -57,7 +57,10 @@ static int keep_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 	m->next_frame = id + 1;
 	copy.name.data = f->name.len ? arena_dup(&m->text, f->name.data, f->name.len) : NULL;
 	copy.file.data = f->file.len ? arena_dup(&m->text, f->file.data, f->file.len) : NULL;
-	if ((f->name.len && !copy.name.data) || (f->file.len && !copy.file.data))
+	copy.module.data =
+		f->module.len ? arena_dup(&m->text, f->module.data, f->module.len) : NULL;
+	if ((f->name.len && !copy.name.data) || (f->file.len && !copy.file.data) ||
+	    (f->module.len && !copy.module.data))
 		return -ENOMEM;
 	return buf_append(&m->frames, &copy, sizeof(copy));
 }

@@ -551,6 +551,7 @@ static const struct store_ops sqlite_ops = {
 	.sum = store_sqlite_sum,
 	.series = store_sqlite_series,
 	.streams = store_sqlite_streams,
+	.label_totals = store_sqlite_label_totals,
 	.labelsets = store_sqlite_labelsets,
 	.metrics = store_sqlite_metrics,
 	.events = store_sqlite_events,

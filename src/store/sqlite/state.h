@@ -159,12 +159,15 @@ static inline bool store_sqlite_passes(const uint8_t *bits, uint32_t labelset)
 	return !bits || (bits[labelset / 8] >> labelset % 8 & 1);
 }
 
-/* sum.c, series.c, store/status.c, streams.c, metrics/query.c, events.c, totals/overview.c */
+/* sum.c, series.c, label_totals.c, store/status.c, streams.c, metrics/query.c, events.c, totals/overview.c */
 void store_sqlite_status(struct store *store, struct store_status *ret_status);
 int store_sqlite_sum(struct store *store, const struct store_window *window,
 		     struct store_sum *ret_sum, struct err *err);
 int store_sqlite_series(struct store *store, const struct store_window *window,
 			const struct store_series_request *requests, size_t n, struct err *err);
+int store_sqlite_label_totals(struct store *store, const struct store_window *window,
+			      const char *key, struct store_label_total **ret_totals,
+			      size_t *ret_len, struct err *err);
 int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 			 struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 int store_sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,

@@ -22,6 +22,7 @@ static int on_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 	assert(id < STORE_CHUNK_MAX_FRAMES);
 	(void)crc32c(f->name);
 	(void)crc32c(f->file);
+	(void)crc32c(f->module);
 	return 0;
 }
 

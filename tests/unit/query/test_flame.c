@@ -21,6 +21,15 @@ static const struct store_window before = {.service = "shop",
 					   .from_ns = FAKE_BEFORE_NS,
 					   .to_ns = 2000 * FAKE_SECOND};
 
+static int flame_of(struct store *store, const struct store_window *other, size_t max_nodes,
+		    struct query_flame *ret, struct err *err)
+{
+	const struct query_flame_request request = {
+		.window = &window, .before = other, .max_nodes = max_nodes};
+
+	return query_flame(store, &request, ret, err);
+}
+
 /* "name self total before_self before_total" by line, indented by depth. */
 static void expect_flame(struct store *store, bool compare, size_t max_nodes, const char *expected)
 {
@@ -28,8 +37,7 @@ static void expect_flame(struct store *store, bool compare, size_t max_nodes, co
 	_cleanup_(buf_release) struct buf text = {0};
 	struct err err = {};
 
-	assert_int_equal(query_flame(store, &window, compare ? &before : NULL, max_nodes, &f, &err),
-			 0);
+	assert_int_equal(flame_of(store, compare ? &before : NULL, max_nodes, &f, &err), 0);
 	assert_true(f.n_nodes <= max_nodes);
 	for (size_t i = 0; i < f.n_nodes; i++) {
 		const struct query_node *n = &f.nodes[i];
@@ -112,7 +120,7 @@ static void flame_folds_the_smallest_into_other(void **state)
 		     "  b 0 15\n"
 		     "   (other) 15 15\n"
 		     "  (other) 7 7\n");
-	assert_int_equal(query_flame(&store, &window, NULL, 8, &f, &err), 0);
+	assert_int_equal(flame_of(&store, NULL, 8, &f, &err), 0);
 	assert_true(f.folded == 22);
 	assert_string_equal(f.files[f.nodes[1].name], "file.go");
 	assert_string_equal(f.files[0], "");
@@ -151,9 +159,9 @@ static void flame_passes_on_the_stores_sentence(void **state)
 	struct err err = {};
 
 	(void)state;
-	assert_int_equal(query_flame(&store, &window, NULL, 100, &f, &err), -EIO);
+	assert_int_equal(flame_of(&store, NULL, 100, &f, &err), -EIO);
 	assert_string_equal(err.text, "the store does not like this");
-	assert_int_equal(query_flame(&store, &window, NULL, 1, &f, &err), -EINVAL);
+	assert_int_equal(flame_of(&store, NULL, 1, &f, &err), -EINVAL);
 }
 
 #define RANDOM_STACKS 300
@@ -226,7 +234,7 @@ static void random_flames_conserve_every_sum(void **state)
 		_cleanup_(query_flame_release) struct query_flame f = {0};
 		struct err err = {};
 
-		assert_int_equal(query_flame(&store, &window, &before, max_nodes, &f, &err), 0);
+		assert_int_equal(flame_of(&store, &before, max_nodes, &f, &err), 0);
 		assert_true(f.n_nodes <= max_nodes);
 		assert_true(fabs(f.total - (double)sums[0] / (double)divisors[0]) <= 1.0 / 64);
 		assert_true(fabs(f.before_total - (double)sums[1] / (double)divisors[1]) <=
@@ -255,7 +263,7 @@ static void large_flames_conserve_every_sum(void **state)
 					       d ? ";" : "", d < 6 ? rand() % 3 : rand() % 500);
 		stacks[i] = (struct fake_stack){text[i], 1 + rand() % 1000};
 	}
-	assert_int_equal(query_flame(&store, &window, NULL, 200000, &f, &err), 0);
+	assert_int_equal(flame_of(&store, NULL, 200000, &f, &err), 0);
 	assert_true(f.n_nodes > 190000 && f.n_nodes <= 200000);
 	check_sums(&f);
 }
@@ -271,7 +279,8 @@ static void only_children_take_no_place_in_the_map(void **state)
 
 	(void)state;
 	assert_int_equal(query_sums_read(&store, &window, NULL, &sums, &err), 0);
-	assert_int_equal(query_tree_build(&sums, &tree, &err), 0);
+	assert_int_equal(query_tree_init(&tree, &err), 0);
+	assert_int_equal(query_tree_add(&tree, &sums, NULL, &err), 0);
 	assert_int_equal(tree.len, 10);
 	/* c, x and z below b. */
 	assert_int_equal(tree.children.len, 3);
@@ -292,6 +301,121 @@ static void averages_are_rounded_to_the_nearest_64th(void **state)
 	assert_true(query_value(INT64_MAX, 2) == (double)INT64_MAX / 2);
 	assert_true(query_value(INT64_MIN, 4) == (double)INT64_MIN / 4);
 	assert_true(query_value(1, UINT64_MAX) == 0);
+}
+
+static const struct query_origin *origin_of(const struct query_flame *f, const char *name)
+{
+	for (size_t i = 0; i < f->n_names; i++)
+		if (strcmp(f->names[i], name) == 0)
+			return &f->origins[f->origin[i]];
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+static void what_compilers_append_makes_no_function(void **state)
+{
+	static const struct fake_stack stacks[] = {{"main.cold;scan.part.0@libz.so.1", 1},
+						   {"main.cold;scan.cold@libz.so.1", 2},
+						   {"main.cold;scan@libz.so.1", 4},
+						   {"main.cold;func1.2", 8}};
+	struct store store = {.stacks = {stacks}, .n_stacks = {4}, .collections = {1}};
+	_cleanup_(query_top_release) struct query_top t = {0};
+	struct err err = {};
+
+	(void)state;
+	/* Go's names are its own, whatever they look like. */
+	expect_flame(&store, false, 100, " 0 15\n main.cold 0 15\n  func1.2 8 8\n  scan 7 7\n");
+	assert_int_equal(query_top(&store, &window, NULL, &t, &err), 0);
+	assert_int_equal(t.len, 3);
+	assert_string_equal(t.rows[1].name, "scan");
+	assert_true(t.rows[1].self == 7 && t.rows[1].total == 7);
+}
+
+static void flames_say_where_functions_come_from(void **state)
+{
+	static const struct fake_stack stacks[] = {
+		{"main.work;inflate@libz.so.1;vfs_read@[kernel.kallsyms]", 1},
+		{"main.work;_PyEval_Vector@python3.11;[no unwind information]@", 1}};
+	struct store store = {.stacks = {stacks}, .n_stacks = {2}, .collections = {1}};
+	_cleanup_(query_flame_release) struct query_flame f = {0};
+	struct err err = {};
+
+	(void)state;
+	assert_int_equal(flame_of(&store, NULL, 100, &f, &err), 0);
+	assert_int_equal(origin_of(&f, "")->kind, QUERY_KIND_OTHER);
+	assert_int_equal(origin_of(&f, "main.work")->kind, QUERY_KIND_GO);
+	assert_string_equal(origin_of(&f, "main.work")->module, "main");
+	assert_int_equal(origin_of(&f, "inflate")->kind, QUERY_KIND_NATIVE);
+	assert_string_equal(origin_of(&f, "inflate")->module, "libz.so.1");
+	assert_int_equal(origin_of(&f, "vfs_read")->kind, QUERY_KIND_KERNEL);
+	assert_int_equal(origin_of(&f, "_PyEval_Vector")->kind, QUERY_KIND_RUNTIME);
+	assert_int_equal(origin_of(&f, "[no unwind information]")->kind, QUERY_KIND_OTHER);
+}
+
+/* Each value is what a query for it alone gives; what has no label is the rest. */
+static void groups_are_the_sums_of_their_values(void **state)
+{
+	static const struct fake_stack after[] = {
+		{"1|main;a", 10}, {"2|main;a", 20}, {"1|main;b", 5}, {"main;b", 3}};
+	static const struct fake_stack earlier[] = {{"2|main;a", 7}, {"3|main;c", 2}};
+	struct store store = {
+		.stacks = {after, earlier}, .n_stacks = {4, 2}, .collections = {1, 1}};
+	const struct query_flame_request request = {
+		.window = &window, .before = &before, .group = "pid", .max_nodes = 100};
+	_cleanup_(query_flame_release) struct query_flame f = {0};
+	_cleanup_(buf_release) struct buf text = {0};
+	struct err err = {};
+
+	(void)state;
+	assert_int_equal(query_flame(&store, &request, &f, &err), 0);
+	for (size_t i = 0; i < f.n_nodes; i++)
+		assert_int_equal(buf_printf(&text, "%*s%s %g %g\n", (int)f.nodes[i].depth, "",
+					    f.names[f.nodes[i].name], f.nodes[i].total,
+					    f.nodes[i].before_total),
+				 0);
+	assert_string_equal(buf_cstr(&text), " 38 9\n"
+					     " pid=2 20 7\n"
+					     "  main 20 7\n"
+					     "   a 20 7\n"
+					     " pid=1 15 0\n"
+					     "  main 15 0\n"
+					     "   a 10 0\n"
+					     "   b 5 0\n"
+					     " pid=(other) 3 0\n"
+					     "  main 3 0\n"
+					     "   b 3 0\n"
+					     " pid=3 0 2\n"
+					     "  main 0 2\n"
+					     "   c 0 2\n");
+	assert_int_equal(origin_of(&f, "pid=1")->kind, QUERY_KIND_GROUP);
+}
+
+static void groups_past_the_limit_are_the_rest(void **state)
+{
+	static char text[QUERY_MAX_GROUPS + 10][16];
+	static struct fake_stack stacks[QUERY_MAX_GROUPS + 10];
+	struct store store = {
+		.stacks = {stacks}, .n_stacks = {QUERY_MAX_GROUPS + 10}, .collections = {1}};
+	const struct query_flame_request request = {
+		.window = &window, .group = "pid", .max_nodes = 1000};
+	_cleanup_(query_flame_release) struct query_flame f = {0};
+	size_t groups = 0;
+	struct err err = {};
+
+	(void)state;
+	for (int i = 0; i < QUERY_MAX_GROUPS + 10; i++) {
+		(void)snprintf(text[i], sizeof(text[i]), "%d|main;work", i);
+		stacks[i] = (struct fake_stack){text[i], i + 1};
+	}
+	assert_int_equal(query_flame(&store, &request, &f, &err), 0);
+	for (size_t i = 0; i < f.n_nodes; i++) {
+		groups += f.nodes[i].depth == 1;
+		/* The ten smallest: 1 to 10. */
+		if (strcmp(f.names[f.nodes[i].name], "pid=(other)") == 0)
+			assert_true(f.nodes[i].total == 55);
+	}
+	assert_int_equal(groups, QUERY_MAX_GROUPS + 1);
+	assert_true(f.total == 60 * 61 / 2);
 }
 
 static const struct query_row *find_row(const struct query_top *t, const char *name)
@@ -383,6 +507,10 @@ int main(void)
 		cmocka_unit_test(large_flames_conserve_every_sum),
 		cmocka_unit_test(only_children_take_no_place_in_the_map),
 		cmocka_unit_test(averages_are_rounded_to_the_nearest_64th),
+		cmocka_unit_test(what_compilers_append_makes_no_function),
+		cmocka_unit_test(flames_say_where_functions_come_from),
+		cmocka_unit_test(groups_are_the_sums_of_their_values),
+		cmocka_unit_test(groups_past_the_limit_are_the_rest),
 		cmocka_unit_test(top_counts_recursion_once),
 		cmocka_unit_test(top_of_two_windows_is_sorted_by_change),
 		cmocka_unit_test(profile_averages_keep_the_average_of_the_total),

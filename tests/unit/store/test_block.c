@@ -326,6 +326,66 @@ static void stacks_of_format_1_are_read_and_forged_ones_refused(void **state)
 		-EBADMSG);
 }
 
+static int check_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
+{
+	const char *const *module = ctx;
+
+	assert_int_equal(id, 7);
+	assert_true(view_eq(f->name, view_str("f")) && view_eq(f->file, view_str("f.c")));
+	assert_int_equal(f->line, 3);
+	assert_true(view_eq(f->module, view_str(*module)));
+	return 0;
+}
+
+/* The frame f, f.c:3, with so many columns; modules: the bytes of the last. */
+static int decode_frame(struct fixture *f, size_t n_columns, struct view modules,
+			const char *module)
+{
+	const struct view columns[] = {view_of("\x01"
+					       "f",
+					       2),
+				       view_of("\x03"
+					       "f.c",
+					       4),
+				       view_of("\x06", 1), modules};
+	struct store_codec none = {0};
+
+	assert_int_equal(store_codec_begin(&f->out, STORE_CODEC_FRAMES), 0);
+	assert_int_equal(buf_append_varint(&f->out, 7), 0);
+	assert_int_equal(buf_append_varint(&f->out, 1), 0);
+	for (size_t i = 0; i < n_columns; i++)
+		assert_int_equal(store_codec_put_column(&none, &f->out, columns[i], 1), 0);
+	store_codec_end(&f->out);
+	store_codec_release(&none);
+	return store_chunk_decode_frames(&f->codec, buf_view(&f->out), check_frame, &module);
+}
+
+static void frames_of_older_versions_have_no_modules(void **state)
+{
+	const struct store_chunk_frame frame = {
+		.name = view_str("f"), .file = view_str("f.c"), .module = view_str("a"), .line = 3};
+	struct fixture *f = *state;
+	const char *module = "a";
+
+	assert_int_equal(decode_frame(f, 3, view_str(""), ""), 0);
+	assert_int_equal(decode_frame(f, 4,
+				      view_of("\x01"
+					      "a",
+					      2),
+				      "a"),
+			 0);
+	assert_int_equal(decode_frame(f, 4,
+				      view_of("\x02"
+					      "a",
+					      2),
+				      "a"),
+			 -EBADMSG);
+	assert_int_equal(decode_frame(f, 4, view_str(""), "a"), -EBADMSG);
+	assert_int_equal(store_chunk_encode_frames(&f->codec, 7, &frame, 1, &f->out), 0);
+	assert_int_equal(
+		store_chunk_decode_frames(&f->codec, buf_view(&f->out), check_frame, &module), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +395,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sums_come_back_and_stop_at_the_limits, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(packs_sum_the_times_of_the_window, setup, teardown),
+		cmocka_unit_test_setup_teardown(frames_of_older_versions_have_no_modules, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(packs_sum_values_of_all_lengths, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_changed_or_missing_byte_is_noticed, setup,
 						teardown),

@@ -422,6 +422,116 @@ static void what_stands_is_read_twice_at_most(void **state)
 	sqlite3_reset_auto_extension();
 }
 
+/* One native function without a file, of this library. */
+static void write_native(struct rig *rig, int64_t time_ns, const char *library, int64_t value)
+{
+	struct profile *p = make_profile();
+	const int64_t values[] = {value, 0};
+	struct profile_mapping m = {0};
+	struct profile_function f = {0};
+	struct profile_line line = {0};
+	uint32_t mapping, location, stack;
+
+	assert_int_equal(profile_add_string(p, view_str(library), &m.file), 0);
+	assert_int_equal(profile_add_mapping(p, &m, &mapping), 0);
+	assert_int_equal(profile_add_string(p, view_str("init"), &f.name), 0);
+	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+	assert_int_equal(profile_add_location(p, 0x10, mapping, &line, 1, &location), 0);
+	assert_int_equal(profile_add_stack(p, &location, 1, &stack), 0);
+	assert_int_equal(profile_add_sample(p, stack, values, NULL, 0), 0);
+	assert_int_equal(write_profile(rig, "svc", "1", time_ns, p, NULL), 0);
+	profile_free(p);
+}
+
+static int64_t value_of_module(const struct profile *p, const char *module)
+{
+	int64_t value = 0;
+
+	for (size_t i = 0; i < profile_n_samples(p); i++) {
+		const struct profile_sample *s = profile_sample_at(p, i);
+		uint32_t n;
+		const uint32_t *locations = profile_stack_at(p, s->stack, &n);
+
+		assert_int_equal(n, 1);
+		if (view_eq(profile_module(p, profile_location_at(p, locations[0])->mapping),
+			    view_str(module)))
+			value += s->values[0];
+	}
+	return value;
+}
+
+/* Over two days, a restart between them, and merged dictionaries. */
+static void libraries_come_back_and_tell_functions_apart(void **state)
+{
+	struct store_sum sum = {0};
+	struct rig rig;
+
+	(void)state;
+	rig_init(&rig);
+	for (int day = 0; day < 2; day++) {
+		rig.now_ns = DAY_0 + day * DAY_NS;
+		write_native(&rig, rig.now_ns + 15 * SEC_NS, "/usr/lib/libc.so.6", 1);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+		rig_reopen(&rig);
+		write_native(&rig, rig.now_ns + 30 * SEC_NS, "/opt/x/libz.so.1", 10);
+		write_native(&rig, rig.now_ns + 45 * SEC_NS, "/usr/lib/libc.so.6", 100);
+		assert_int_equal(store_commit(rig.store, NULL), 0);
+	}
+	for (int round = 0; round < 2; round++) {
+		sum_of(&rig, "svc", TYPE_ALLOC, 0, INT64_MAX, &sum);
+		assert_int_equal(profile_n_samples(sum.profile), 2);
+		assert_int_equal(profile_n_mappings(sum.profile), 2);
+		assert_int_equal(value_of_module(sum.profile, "libc.so.6"), 202);
+		assert_int_equal(value_of_module(sum.profile, "libz.so.1"), 20);
+		profile_free(sum.profile);
+		/* Packed, and rolled up. */
+		rig.now_ns = DAY_0 + 3 * DAY_NS;
+		assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	}
+	rig_release(&rig);
+}
+
+static double total_of_value(const struct store_label_total *totals, size_t n, const char *value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(totals[i].value, value) == 0)
+			return totals[i].total;
+	return NAN;
+}
+
+static void labels_have_the_totals_of_their_sums(void **state)
+{
+	const struct label filter = {"process.pid", "22"};
+	struct store_window w = {
+		.service = "svc", .type = TYPE_ALLOC, .from_ns = DAY_0, .to_ns = DAY_0 + HOUR_NS};
+	struct store_label_total *totals;
+	struct rig rig;
+	size_t n;
+
+	(void)state;
+	rig_init(&rig);
+	assert_int_equal(write_one(&rig, "11", DAY_0 + 15 * SEC_NS, 1, 5), 0);
+	assert_int_equal(write_one(&rig, "22", DAY_0 + 15 * SEC_NS, 1, 70), 0);
+	assert_int_equal(write_one(&rig, "11", DAY_0 + 30 * SEC_NS, 2, 8), 0);
+	assert_int_equal(write_one(&rig, "11", DAY_0 + 2 * HOUR_NS, 2, 1000), 0);
+	assert_int_equal(store_commit(rig.store, NULL), 0);
+	assert_int_equal(store_label_totals(rig.store, &w, "process.pid", &totals, &n, NULL), 0);
+	assert_int_equal(n, 2);
+	assert_true(total_of_value(totals, n, "11") == 13);
+	assert_true(total_of_value(totals, n, "22") == 70);
+	free(totals);
+	assert_int_equal(store_label_totals(rig.store, &w, "no.such", &totals, &n, NULL), 0);
+	assert_int_equal(n, 0);
+	free(totals);
+	w.filters = &filter;
+	w.n_filters = 1;
+	assert_int_equal(store_label_totals(rig.store, &w, "host.name", &totals, &n, NULL), 0);
+	assert_int_equal(n, 1);
+	assert_true(total_of_value(totals, n, "here") == 70);
+	free(totals);
+	rig_release(&rig);
+}
+
 static void streams_are_listed_with_their_times(void **state)
 {
 	struct store_stream *streams;
@@ -491,6 +601,8 @@ int main(void)
 		cmocka_unit_test(who_is_read_less_often_counts_in_between),
 		cmocka_unit_test(who_is_read_irregularly_counts_to_the_end),
 		cmocka_unit_test(what_stands_is_read_twice_at_most),
+		cmocka_unit_test(libraries_come_back_and_tell_functions_apart),
+		cmocka_unit_test(labels_have_the_totals_of_their_sums),
 		cmocka_unit_test(streams_are_listed_with_their_times),
 		cmocka_unit_test(an_empty_store_gives_empty_answers),
 	};

@@ -1,6 +1,7 @@
 /* Paints the visible part of a profile. What is thinner than a pixel is skipped with its subtree. */
 import { palette, tone, TONES } from '../compare';
 import type { Profile } from './layout';
+import { originColours } from './origin';
 
 export const ROW = 19;
 export const FONT = '11.5px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, monospace';
@@ -29,38 +30,10 @@ export interface Frame {
   letter: number; // width of one letter
 }
 
-function hash(s: string): number {
-  let h = 2166136261;
-  for (let i = 0; i < s.length; i++) h = Math.imul(h ^ s.charCodeAt(i), 16777619);
-  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
-  return (h ^ (h >>> 13)) >>> 0;
-}
+export const coloursOf = (p: Profile, theme: Theme): string[] =>
+  p.diff ? palette(theme.dark, theme.blind) : originColours(p, theme);
 
-/** Packages of the reader's own code stand out; the runtime and (other) step back. */
-function packageColour(pkg: string, dark: boolean): string {
-  const h = hash(pkg);
-  const quiet = pkg === 'runtime' || pkg === '' || pkg.startsWith('internal/') || pkg.startsWith('runtime/');
-  if (quiet) return dark ? `hsl(215 9% ${30 + (h % 5)}%)` : `hsl(215 14% ${82 + (h % 5)}%)`;
-  // Hues away from pure red and green: those mean worse and better elsewhere.
-  const hue = (h % 24) * 12 + 60;
-  const ours = pkg === 'main' || pkg.split('/')[0]!.includes('.');
-  // Equal lightness to the eye, whatever the hue: names stay readable on all of them.
-  const shade = ((h >>> 12) % 4) * 0.015;
-  const [light, chroma] = dark ? (ours ? [0.44, 0.085] : [0.4, 0.04]) : ours ? [0.84, 0.075] : [0.89, 0.035];
-  return `oklch(${(light! + shade).toFixed(3)} ${chroma} ${hue})`;
-}
-
-export function coloursOf(p: Profile, theme: Theme): string[] {
-  if (p.diff) return palette(theme.dark, theme.blind);
-  const known = new Map<string, string>();
-  return p.packages.map((pkg) => {
-    let c = known.get(pkg);
-    if (!c) known.set(pkg, (c = packageColour(pkg, theme.dark)));
-    return c;
-  });
-}
-
-function colourOf(f: Frame, i: number): string {
+export function colourOf(f: Pick<Frame, 'profile' | 'colours'>, i: number): string {
   const p = f.profile;
   if (!p.diff) return f.colours[p.name[i]!]!;
   const [a, b] = p.norm ? [p.total[0]!, p.beforeTotal[0]!] : [1, 1];

@@ -3,7 +3,8 @@
  * searching and filtering are plain loops that skip whole subtrees.
  */
 import type { Mode, RawFlame } from '../api';
-import { packageOf, shortName } from '../format';
+import { shortName } from '../format';
+import type { Origin } from '../schema';
 
 export interface Columns {
   name: Uint32Array;
@@ -20,7 +21,8 @@ export interface Profile extends Columns {
   names: string[];
   short: string[];
   files: string[];
-  packages: string[];
+  origins: Origin[];
+  origin: Uint32Array; // by name: index into origins
   end: Uint32Array;
   parent: Int32Array;
   x: Float64Array; // left edge and width, in the unit that is drawn
@@ -35,7 +37,7 @@ export interface Profile extends Columns {
 
 type Meta = Pick<
   Profile,
-  'names' | 'short' | 'files' | 'packages' | 'diff' | 'norm' | 'unit' | 'mode' | 'folded' | 'collections'
+  'names' | 'short' | 'files' | 'origins' | 'origin' | 'diff' | 'norm' | 'unit' | 'mode' | 'folded' | 'collections'
 >;
 
 const NONE = new Float64Array(0);
@@ -77,10 +79,10 @@ export function index(c: Columns, m: Meta): Profile {
   while (top) end[open[--top]!] = n;
   // Named one by one: callers hand over whole profiles as columns and as what they belong to.
   const { name, depth, self, total, beforeSelf, beforeTotal } = c;
-  const { names, short, files, packages, diff, norm, unit, mode, folded, collections } = m;
+  const { names, short, files, origins, origin, diff, norm, unit, mode, folded, collections } = m;
   return {
     name, depth, self, total, beforeSelf, beforeTotal,
-    names, short, files, packages, diff, norm, unit, mode, folded, collections,
+    names, short, files, origins, origin, diff, norm, unit, mode, folded, collections,
     n, levels, end, parent, x, w,
   };
 }
@@ -112,7 +114,8 @@ export function decode(raw: RawFlame, perSecond: string, seconds: number, before
       names,
       short: names.map(shortName),
       files: raw.files,
-      packages: names.map(packageOf),
+      origins: raw.origins,
+      origin: Uint32Array.from(raw.origin),
       diff,
       norm: false,
       unit: rate ? perSecond : raw.unit,
