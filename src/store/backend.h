@@ -13,6 +13,8 @@ struct store_ops {
 	int (*sum)(struct store *, const struct store_window *, struct store_sum *, struct err *);
 	int (*series)(struct store *, const struct store_window *, int64_t step_ns, double *points,
 		      size_t n_points, struct err *);
+	int (*curve)(struct store *, const struct store_window *, const struct store_function *,
+		     const struct store_curve *, struct err *);
 	int (*streams)(struct store *, int64_t from_ns, int64_t to_ns, struct store_stream **,
 		       size_t *, struct err *);
 	int (*labelsets)(struct store *, const char *service, int64_t from_ns, int64_t to_ns,

@@ -109,6 +109,22 @@ int store_sum(struct store *store, const struct store_window *window, struct sto
 int store_series(struct store *store, const struct store_window *window, int64_t step_ns,
 		 double *points, size_t n_points, struct err *err);
 
+/* A function over time, in steps as above. */
+struct store_function {
+	const char *name;
+	const char *file; /* NULL: any */
+};
+struct store_curve {
+	int64_t step_ns;
+	size_t n;
+	double *self;  /* n points each: where it is the leaf, */
+	double *total; /* or anywhere in the stack; 0 where others were read and it was not there */
+	uint8_t *unread; /* n flags: a gap because something in the step is damaged */
+};
+int store_curve(struct store *store, const struct store_window *window,
+		const struct store_function *function, const struct store_curve *curve,
+		struct err *err);
+
 struct store_stream {
 	char service[256];
 	char type[128]; /* family:type:unit */

@@ -10,6 +10,7 @@ import { gzipSync } from 'node:zlib';
 import { check, numberOf, Wrong } from './check.mjs';
 import { everyOf, giantTree, makeServices, registry, stacksOf, TYPES, typesOf } from './data.mjs';
 import { fold } from './fold.mjs';
+import { functionOf } from './function.mjs';
 
 const flag = (name, otherwise) => {
   const i = process.argv.indexOf(`--${name}`);
@@ -108,9 +109,9 @@ function spread(type, w, step) {
   return isSampled(type) ? Array.from({ length: n }, (_, i) => i).filter((i) => within(LATE, w.from + (i + 0.5) * step)) : [];
 }
 
-function points(service, type, w, step, share = 1) {
+function points(service, type, w, step, share = 1, counts = () => true) {
   const out = [];
-  const stacks = stacksOf(service, type);
+  const stacks = stacksOf(service, type).filter(counts);
   const every = everyOf(type);
   for (let t = w.from; t < w.to; t += step) {
     const mid = t + step / 2;
@@ -221,6 +222,27 @@ function top(q) {
   const list = [...rows.values()].sort((a, b) => (before ? Math.abs(b.self - b.before_self) - Math.abs(a.self - a.before_self) : b.self - a.self));
   if (!before) for (const r of list) delete r.before_self, delete r.before_total;
   return { ...kind, ...totals, functions: list.length, rows: list.slice(0, numberOf('/api/top', q, 'limit')) };
+}
+
+function oneFunction(q) {
+  const { w, before, kind, c } = profile(q);
+  return { ...kind, ...w, ...functionOf(c, q.get('name'), before, numberOf('/api/function', q, 'limit')) };
+}
+
+function functionSeries(q) {
+  const { service, type, share } = asked(q);
+  const w = windowOf(q);
+  const step = stepOf(q, w);
+  const name = q.get('name');
+  if (type.type.startsWith('go_runtime:')) throw new Wrong(`'${type.type}' has no stacks; use /api/series`);
+  // What is not made of stacks has the same share of each step.
+  const f = service.giant && functionOf(profile(q).c, name, false, 1);
+  const part = (key, counts) => points(service, type, w, step, f ? (share * f[key]) / (f.window_total || 1) : share, f ? undefined : counts);
+  return {
+    ...w, step_ms: step, unit: type.type.split(':')[2], mode: type.mode,
+    self: part('self', (s) => s.frames.at(-1) === name), total: part('total', (s) => s.frames.includes(name)),
+    spread: spread(type, w, step), ...(isDamaged(type) && { damaged: 2 }),
+  };
 }
 
 /* A machine where everything works; two features are not enabled. */
@@ -373,6 +395,8 @@ const handlers = {
   },
   '/api/flame': flame,
   '/api/top': top,
+  '/api/function': oneFunction,
+  '/api/function/series': functionSeries,
 };
 
 /* A profile without samples, in the form of pprof. */

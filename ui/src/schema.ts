@@ -257,6 +257,55 @@ export interface Top {
   damaged?: number;
 }
 
+export interface FunctionLine {
+  file: string;
+  line: number;
+  self: number;
+  total: number;
+  before_self?: number;
+  before_total?: number;
+}
+
+export interface FunctionNeighbour {
+  name: string;
+  total: number;
+  before_total?: number;
+}
+
+export interface Function {
+  unit: Unit;
+  mode: Mode;
+  from: number;
+  to: number;
+  name: string;
+  file: string;
+  self: number;
+  total: number;
+  before_self?: number;
+  before_total?: number;
+  window_total: number;
+  before_window_total?: number;
+  n_lines: number;
+  n_callers: number;
+  n_callees: number;
+  lines: FunctionLine[];
+  callers: FunctionNeighbour[];
+  callees: FunctionNeighbour[];
+  damaged?: number;
+}
+
+export interface FunctionSeries {
+  from: number;
+  to: number;
+  step_ms: number;
+  unit: Unit;
+  mode: Mode;
+  self: (number | null)[];
+  total: (number | null)[];
+  spread: number[];
+  damaged?: number;
+}
+
 export type MetricKind = 'gauge' | 'counter' | 'histogram';
 
 export interface StoredAttribute {

@@ -163,6 +163,9 @@ int store_sqlite_sum(struct store *store, const struct store_window *window,
 		     struct store_sum *ret_sum, struct err *err);
 int store_sqlite_series(struct store *store, const struct store_window *window, int64_t step_ns,
 			double *points, size_t n_points, struct err *err);
+int store_sqlite_curve(struct store *store, const struct store_window *window,
+		       const struct store_function *function, const struct store_curve *curve,
+		       struct err *err);
 int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 			 struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 int store_sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,
