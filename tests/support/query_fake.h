@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/store.h"
@@ -17,7 +18,7 @@
 #define FAKE_SECOND ((int64_t)1000000000)
 
 struct fake_stack {
-	const char *frames; /* "main;work;leaf", root first */
+	const char *frames; /* "main;work@12;leaf", root first; line 7 unless it says so */
 	int64_t value;
 };
 
@@ -55,8 +56,9 @@ static inline uint32_t fake_string(struct profile *p, struct view s)
 
 static inline uint32_t fake_location(struct profile *p, struct view name)
 {
-	struct profile_line line = {.line = 7};
-	struct profile_function f = {.name = fake_string(p, name),
+	const uint8_t *at = memchr(name.data, '@', name.len);
+	struct profile_line line = {.line = at ? strtol((const char *)at + 1, NULL, 10) : 7};
+	struct profile_function f = {.name = fake_string(p, at ? view_of(name.data, (size_t)(at - name.data)) : name),
 				     .file = fake_string(p, view_str("file.go"))};
 	uint32_t id;
 

@@ -106,6 +106,7 @@ export interface Services {
 
 export interface Reader {
   reader: 'cpu' | 'go-heap' | 'go-runtime' | 'go-goroutines' | 'go-block' | 'go-mutex' | 'java-runtime' | 'java-alloc' | 'java-lock' | 'java-cpu';
+  family: string;
   available: boolean;
   cause: 'disabled' | 'needs_feature' | 'privilege' | 'user_namespace' | 'pid_namespace' | 'seccomp' | 'lockdown' | 'ptrace_scope' | 'hidden' | 'not_mounted' | 'no_btf' | 'kernel' | 'machine' | 'disk' | 'other' | 'denied' | 'gone' | 'pending' | 'busy' | 'no_answer' | 'opted_out' | 'kernel_thread' | 'not_go' | 'not_java' | 'unknown_version' | 'unsupported' | 'altered' | 'profiling_off' | 'limit' | 'malformed' | null;
   reason: string | null;
