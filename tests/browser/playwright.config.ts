@@ -11,7 +11,7 @@ export default defineConfig({
     ? [{ name: 'bench', testMatch: 'bench.ts', use: { baseURL: process.env.MOCK_URL } }]
     : [
         // First: meanwhile sonde collects what its own tests look at.
-        { name: 'mock', testMatch: 'mock.spec.ts', use: { baseURL: process.env.MOCK_URL } },
+        { name: 'mock', testMatch: ['mock.spec.ts', 'function.spec.ts'], use: { baseURL: process.env.MOCK_URL } },
         { name: 'sonde', testMatch: 'ui.spec.ts', use: { baseURL: process.env.BASE_URL } },
       ],
   outputDir: process.env.OUT_DIR ?? '../../ui/test-out',

@@ -77,7 +77,8 @@ test('the sandwich shows callers and callees, and back leads back', async ({ pag
   await rows(page).first().click();
   await expect(page.getByRole('application', { name: /^Callers of/ })).toBeVisible();
   await expect(page.getByRole('application', { name: /^Callees of/ })).toBeVisible();
-  await expect(page.locator('.sandhead b')).toContainText(last(LEAK));
+  await expect(page.locator('.details h2')).toContainText(last(LEAK));
+  await expect(page.getByRole('region', { name: 'Lines' }).locator('tbody tr').first()).toBeVisible();
   await expect.poll(() => hash(page)).toContain('view=sandwich');
   await page.goBack();
   await expect(page.getByRole('application', { name: /^Flame graph of/ })).toBeVisible();

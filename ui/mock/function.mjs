@@ -8,6 +8,7 @@ function lineOf(name, callee) {
 
 class Sums extends Map {
   add(key, field, v) {
+    if (!v[0] && !v[1]) return;
     const sum = this.get(key) ?? { self: 0, total: 0, before_self: 0, before_total: 0 };
     sum[field] += v[0];
     sum[`before_${field}`] += v[1];

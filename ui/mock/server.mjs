@@ -267,21 +267,24 @@ function health() {
   };
 }
 
-function targets() {
-  const no = (cause, reason, remedy) => [{ reader: 'go-heap', available: false, cause, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
+function targets(q) {
+  const no = (cause, reason, remedy) => [{ reader: 'go-heap', family: 'go_heap', available: false, cause, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
   const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
   const out = ['systemd', 'dbus-daemon', 'sshd', 'cron', 'bash', 'postgres', 'postgres', 'nginx', 'nginx', 'python3', 'redis-server', 'agetty', 'udevd', 'journald']
     .map((c, i) => target(100 + i * 37, c, no('not_go', 'not a Go program', null)));
   out.push(target(4711, 'dockerd', no('denied', 'not enough permissions', 'run sonde as root')));
   out.push(target(4790, 'containerd', no('denied', 'not enough permissions', 'run sonde as root')));
   out.push(target(5120, 'restic', no('profiling_off', 'memory profiling is off in this process', 'start sonde run with --go-heap force')));
-  const reader = (name, available, cause, reason, remedy) => ({ reader: name, available, cause, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
+  const reader = (name, available, cause, reason, remedy) => ({ reader: name, family: name.replace('-', '_'), available, cause, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
   out.push(target(2210, 'gateway', [
     reader('go-heap', true, null, null, null),
-    reader('go-block', false, 'profiling_off', 'block profiling is off in this process', 'call runtime.SetBlockProfileRate in the program'),
+    reader('go-block', false, 'profiling_off', 'block profiling is off in this process', 'call runtime.SetBlockProfileRate(10000) in the program, or run sonde block 2210 --force-block 10000'),
     reader('go-mutex', true, null, null, null),
+    reader('java-alloc', false, 'not_java', 'not a Java program', null),
+    reader('cpu', true, null, null, null),
   ]));
-  return { targets: empty ? out.slice(0, 14) : out };
+  const asked = out.filter((t) => !q.has('service') || t.service === q.get('service'));
+  return { targets: empty ? asked.slice(0, 14) : asked };
 }
 
 /* The metrics of a Go process in this mock: of a type, or a part of one by an attribute. */

@@ -166,7 +166,7 @@ function App() {
       {(!health.data && !health.error) || (!registry.data && !registry.error) ? (
         <main id="main" />
       ) : state.service ? (
-        <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} />
+        <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} features={health.data?.features ?? null} />
       ) : (
         <Overview {...{ state, now, health: health.data, utc: prefs.utc }} />
       )}

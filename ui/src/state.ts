@@ -20,7 +20,7 @@ export interface State {
   norm: boolean;
   view: View;
   q: string;
-  fn: string; // the function in the sandwich
+  fn: string; // the function whose details are shown
   zoom: string; // path hash of the frame zoomed to
   focus: string[];
   hide: string[];
