@@ -78,8 +78,7 @@ static void count(struct function_build *b, struct tally *t, int64_t value)
 
 static struct view frame_name(const struct function_build *b, const struct profile_line *frame)
 {
-	return profile_string(b->profile,
-			      profile_function_at(b->profile, frame->function)->name);
+	return profile_string(b->profile, profile_function_at(b->profile, frame->function)->name);
 }
 
 static int count_neighbour(struct function_build *b, struct tallies *of,
@@ -175,10 +174,9 @@ static int find_matches(struct function_build *b)
 	for (size_t i = 0; i < profile_n_functions(p); i++) {
 		const struct profile_function *f = profile_function_at(p, i);
 
-		b->matches[i] =
-			view_eq(profile_string(p, f->name), view_str(b->function->name)) &&
-			(!b->function->file ||
-			 view_eq(profile_string(p, f->file), view_str(b->function->file)));
+		b->matches[i] = view_eq(profile_string(p, f->name), view_str(b->function->name)) &&
+				(!b->function->file ||
+				 view_eq(profile_string(p, f->file), view_str(b->function->file)));
 	}
 	return 0;
 }

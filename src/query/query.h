@@ -82,10 +82,10 @@ int query_top(struct store *store, const struct store_window *window,
 void query_top_release(struct query_top *top);
 
 /*
- * One function: its lines, and who calls it and whom it calls. A stack counts once for the function,
- * for each of its lines, and for the caller and callee of its outermost frame: those of a recursive
- * function's inner frames are part of it. So its callers, and the stacks that begin with it, add up
- * to its total.
+ * One function: its lines, and who calls it and whom it calls. A stack counts once for the
+ * function, for each of its lines, and for the caller and callee of its outermost frame: those of a
+ * recursive function's inner frames are part of it. So its callers, and the stacks that begin with
+ * it, add up to its total.
  */
 struct query_line {
 	const char *file;

@@ -58,8 +58,9 @@ static inline uint32_t fake_location(struct profile *p, struct view name)
 {
 	const uint8_t *at = memchr(name.data, '@', name.len);
 	struct profile_line line = {.line = at ? strtol((const char *)at + 1, NULL, 10) : 7};
-	struct profile_function f = {.name = fake_string(p, at ? view_of(name.data, (size_t)(at - name.data)) : name),
-				     .file = fake_string(p, view_str("file.go"))};
+	struct profile_function f = {
+		.name = fake_string(p, at ? view_of(name.data, (size_t)(at - name.data)) : name),
+		.file = fake_string(p, view_str("file.go"))};
 	uint32_t id;
 
 	assert_int_equal(profile_add_function(p, &f, &line.function), 0);

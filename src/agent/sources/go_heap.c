@@ -192,7 +192,8 @@ static int go_heap_turn_on(struct go_heap *g, struct err *err)
 		return golang_rate_hold(&g->rate, g->config->rates,
 					(struct golang_rate_of){.heap = g->heap}, &g->id,
 					GOLANG_DEFAULT_RATE, err);
-	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "start sonde run with --go-heap force",
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF,
+			"start sonde run with --go-heap force",
 			"memory profiling is off in this process");
 }
 

@@ -414,7 +414,8 @@ static bool skip_varints(struct store_cursor *c, uint64_t n)
 static bool read_stack(struct pack_reader *p, uint64_t n, uint8_t mark,
 		       struct store_block_reading *readings)
 {
-	struct store_cursor *values = &p->columns[COLUMN_VALUES], *index = &p->columns[COLUMN_INDEX];
+	struct store_cursor *values = &p->columns[COLUMN_VALUES],
+			    *index = &p->columns[COLUMN_INDEX];
 	uint64_t before = 0, time = 0, word;
 
 	for (uint64_t i = 0; i < n; i++) {
@@ -428,7 +429,8 @@ static bool read_stack(struct pack_reader *p, uint64_t n, uint8_t mark,
 		if (!store_cursor_varint(index, &word) || word >= p->n_times - time)
 			return false;
 		time += word;
-		store_block_reading_add(&readings[time], mark, multiply(value, (int64_t)p->divisor));
+		store_block_reading_add(&readings[time], mark,
+					multiply(value, (int64_t)p->divisor));
 	}
 	return true;
 }

@@ -52,8 +52,8 @@ static int mark_stack(void *ctx, const struct store_chunk_stack *s, uint32_t sha
 				r->first = i;
 	}
 	if (r->first != NOT_IN)
-		r->marks[s->id] = is_marked(r, s->frames[s->n - 1]) ? STORE_BLOCK_SELF
-								   : STORE_BLOCK_TOTAL;
+		r->marks[s->id] =
+			is_marked(r, s->frames[s->n - 1]) ? STORE_BLOCK_SELF : STORE_BLOCK_TOTAL;
 	return 0;
 }
 
@@ -144,8 +144,8 @@ static int read_range(struct store_readings *r, struct store_day *day, enum stor
 
 	while (ret == 0 && (ret = store_day_next(day, stmt, err)) > 0) {
 		int64_t key = sqlite3_column_int64(stmt, 0);
-		uint32_t labelset = packs ? key >> 8 & STORE_DAY_MAX_LABELSETS
-					  : store_day_key_labelset(key);
+		uint32_t labelset =
+			packs ? key >> 8 & STORE_DAY_MAX_LABELSETS : store_day_key_labelset(key);
 
 		ret = 0;
 		if (!store_sqlite_passes(bits, labelset))

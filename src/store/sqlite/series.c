@@ -169,8 +169,7 @@ static int chart_stream(struct charting *c, struct store_day *day, struct err *e
 	else
 		r = chart_range(c, day, from_ms, to_ms, err);
 	for (size_t k = 0; k < c->n_charts; k++) {
-		if (r == 0 &&
-		    store_hold_finish(&c->charts[k].hold, chart_value, &c->charts[k]) < 0)
+		if (r == 0 && store_hold_finish(&c->charts[k].hold, chart_value, &c->charts[k]) < 0)
 			r = err_oom(err);
 		store_hold_release(&c->charts[k].hold);
 		c->charts[k].hold = (struct store_hold){0};

@@ -21,8 +21,8 @@ static const struct store_window before = {.service = "shop",
 					   .from_ns = FAKE_BEFORE_NS,
 					   .to_ns = 2000 * FAKE_SECOND};
 
-static void print_neighbours(struct buf *text, const char *word,
-			     const struct query_neighbour *all, size_t n, bool compare)
+static void print_neighbours(struct buf *text, const char *word, const struct query_neighbour *all,
+			     size_t n, bool compare)
 {
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(buf_printf(text, "%s %s %g", word, all[i].name, all[i].total), 0);
@@ -42,9 +42,8 @@ static void expect(struct store *store, const struct store_function *function, b
 
 	assert_int_equal(
 		query_function(store, &window, compare ? &before : NULL, function, &f, &err), 0);
-	assert_int_equal(buf_printf(&text, "%s %g %g of %g", f.file, f.self, f.total,
-				    f.window_total),
-			 0);
+	assert_int_equal(
+		buf_printf(&text, "%s %g %g of %g", f.file, f.self, f.total, f.window_total), 0);
 	if (compare)
 		assert_int_equal(buf_printf(&text, ", %g %g of %g", f.before_self, f.before_total,
 					    f.window_before_total),
@@ -53,9 +52,9 @@ static void expect(struct store *store, const struct store_function *function, b
 	for (size_t i = 0; i < f.n_lines; i++) {
 		const struct query_line *l = &f.lines[i];
 
-		assert_int_equal(buf_printf(&text, "%s:%d %g %g", l->file, (int)l->line, l->self,
-					    l->total),
-				 0);
+		assert_int_equal(
+			buf_printf(&text, "%s:%d %g %g", l->file, (int)l->line, l->self, l->total),
+			0);
 		if (compare)
 			assert_int_equal(
 				buf_printf(&text, ", %g %g", l->before_self, l->before_total), 0);
@@ -70,9 +69,9 @@ static const struct store_function work = {.name = "work"};
 
 static void lines_have_what_passes_through_them(void **state)
 {
-	static const struct fake_stack stacks[] = {
-		{"main;work@5;x", 10}, {"main;work@5", 3}, {"main;work@9;y", 20},
-		{"cron;work@9;y", 1},  {"main;idle", 50},  {"work@5", 2}};
+	static const struct fake_stack stacks[] = {{"main;work@5;x", 10}, {"main;work@5", 3},
+						   {"main;work@9;y", 20}, {"cron;work@9;y", 1},
+						   {"main;idle", 50},	  {"work@5", 2}};
 	struct store store = {.stacks = {stacks}, .n_stacks = {6}, .collections = {3}};
 
 	(void)state;
@@ -88,8 +87,8 @@ static void lines_have_what_passes_through_them(void **state)
 
 static void a_recursive_function_and_its_lines_count_once(void **state)
 {
-	static const struct fake_stack stacks[] = {
-		{"main;work@5;work@5;work@6", 8}, {"main;work@5;visit;work@5;x", 4}};
+	static const struct fake_stack stacks[] = {{"main;work@5;work@5;work@6", 8},
+						   {"main;work@5;visit;work@5;x", 4}};
 	struct store store = {.stacks = {stacks}, .n_stacks = {2}, .collections = {1}};
 
 	(void)state;
