@@ -114,24 +114,23 @@ function Lines({ f, r, diff }: { f: FunctionInfo; r: Reading; diff: boolean }) {
 }
 
 function Curve({ p, s }: { p: DetailsProps; s: FunctionSeries }) {
-  const readout = useRef<HTMLSpanElement>(null);
+  const legend = useRef<HTMLSpanElement>(null);
   const unit = s.mode === 'delta' ? rateUnit(p.type) : s.unit;
   const curves = useMemo(() => [
     { name: 'total', points: curve(s.mode, s.total, s.step_ms), colour: '--curve-2' },
     { name: 'self', points: curve(s.mode, s.self, s.step_ms), colour: '--accent', fill: true },
   ], [s]);
   const read = (i: number | null) => {
-    readout.current!.textContent = i == null ? '' : time(s.from + (i + 0.5) * s.step_ms, p.utc);
-    for (const [k, c] of curves.entries())
-      readout.current!.parentElement!.querySelectorAll('b')[k]!.textContent = i == null ? '' : value(c.points[i], unit);
+    const texts = i == null ? [] : [...curves.map((c) => value(c.points[i], unit)), time(s.from + (i + 0.5) * s.step_ms, p.utc)];
+    legend.current!.querySelectorAll('b').forEach((b, k) => (b.textContent = texts[k] ?? ''));
   };
   return (
     <figure class="small" aria-label={`${shortName(p.fn)} over time: ${curves.map((c) => `${c.name} ${value(latest(c.points, s.mode === 'delta'), unit)}`).join(', ')}`}>
       <figcaption>
         <span class="smalltitle">Over time</span>
-        <span class="smalllegend">
+        <span class="smalllegend" ref={legend}>
           {curves.map((c) => <span><i style={{ background: `var(${c.colour})` }} />{c.name} <b /></span>)}
-          <span class="mono" ref={readout} aria-hidden="true" />
+          <b class="mono" />
         </span>
         {s.damaged && <span class="warn">part of it is damaged on disk, and a gap</span>}
       </figcaption>
@@ -169,18 +168,18 @@ function Details(p: DetailsProps) {
     <section class="details" aria-label={`Function ${fn}`} aria-busy={about.loading || series.loading}>
       <div class="sandhead">
         <h2 class="mono" ref={title} tabIndex={-1} title={fn}>{shortName(fn)}</h2>
-        {f?.file && <span class="dim filename" title={f.file}>{f.file}</span>}
+        {f?.file && <span class="dim filename" title={f.file}><bdi>{f.file}</bdi></span>}
         <button type="button" class="link" onClick={() => go({ fn: '', view: '' })}>Close</button>
       </div>
       <div class="figures">
         {f && r && <Figures f={f} r={r} diff={!!p.base} />}
         <span class="acts">
-        <button type="button" title="Only stacks through it. Key: f" onClick={() => go({ focus: add(state.focus), zoom: '' })}>Focus</button>
-        <button type="button" title="Without stacks through it. Key: h" onClick={() => go({ hide: add(state.hide), zoom: '' })}>Hide</button>
-        {!p.base && !isPicture(p.type) && (
-          <button type="button" title="Compare with the preceding window. Key: d" onClick={() => go(comparePreceding(state, p.w, p.oldest))}>Compare</button>
-        )}
-        <button type="button" title="Copy its name. Key: i" onClick={async () => p.say((await copy(fn)) ? `Copied ${fn}` : 'The browser denied access to the clipboard')}>Copy</button>
+          <button type="button" title="Only stacks through it. Key: f" onClick={() => go({ focus: add(state.focus), zoom: '' })}>Focus</button>
+          <button type="button" title="Without stacks through it. Key: h" onClick={() => go({ hide: add(state.hide), zoom: '' })}>Hide</button>
+          {!p.base && !isPicture(p.type) && (
+            <button type="button" title="Compare with the preceding window. Key: d" onClick={() => go(comparePreceding(state, p.w, p.oldest))}>Compare</button>
+          )}
+          <button type="button" title="Copy its name. Key: i" onClick={async () => p.say((await copy(fn)) ? `Copied ${fn}` : 'The browser denied access to the clipboard')}>Copy</button>
         </span>
       </div>
       {about.error && <Failure error={about.error} retry={about.retry} />}
