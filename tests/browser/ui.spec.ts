@@ -247,7 +247,7 @@ test('the Go runtime is read, and what the program does not record is said to be
   for (const name of [/^Memory: RSS .*B, runtime .*B, live heap .*B, goal .*B/, /^Goroutines: all \d/, /^GC pauses: paused/, /^GC CPU: share .*%/, /^Allocations: rate .*B\/s/])
     await expect(page.getByRole('figure', { name })).toBeVisible();
   await page.getByRole('button', { name: /^Blocking/ }).click();
-  await expect(page.getByText(/^sonde block \d+ --force-block/)).toBeVisible();
+  await expect(page.getByText(/or run sonde block \d+ --force-block/)).toBeVisible();
 });
 
 test('the pprof link covers the window', async ({ page }) => {
