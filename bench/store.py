@@ -156,7 +156,9 @@ def sections(f):
             ["bytes per sample, days closed", f"{day['bytes_per_sample']:.2f}"],
             ["memory that writing adds, at most", f"{day['memory_mb']:.0f} MB"],
             *[[f"sum of one service and type, {title}", f"{day[w]['cpu_ms']:.1f} ms"]
-              for w, title in windows if w in day]])
+              for w, title in windows if w in day],
+            *[["curve of one function, the last 24 h", f"{day[w]['cpu_ms']:.1f} ms"]
+              for w in ("curve_24h",) if w in day]])
     rows = [[name_of(name, title, r), f"{r['million_samples_per_cpu_s']:.2f}",
              f"{r['bytes_per_sample']:.2f}", ms(r, "past_1h")]
             for name, title in ENGINES if (r := f["hours"][name])]

@@ -96,6 +96,36 @@ static void ask(struct run *r, const char *key, int64_t from_ns, int64_t to_ns)
 	json_object_end(&r->json);
 }
 
+/* The same of one function over the window: of frames anywhere between root and leaf. */
+static void ask_curves(struct run *r, const char *key, int64_t from_ns, int64_t to_ns)
+{
+	const int64_t window[] = {from_ns, to_ns};
+	double ms[MAX_QUERIES];
+	int64_t total = 0;
+
+	if (!r->engine->ops->curve)
+		return;
+	for (unsigned int i = 0; i < MAX_QUERIES; i++) {
+		unsigned int service = r->first + i * 7 % r->services;
+		uint16_t frames[LOAD_DEPTH];
+		uint32_t n = load_frames(r->load, service, i, frames);
+		const char *file;
+		const char *name = load_function(r->load, frames[i * n / MAX_QUERIES], &file);
+		uint64_t start = r->engine->ops->cpu_ns(r->engine);
+
+		total += r->engine->ops->curve(r->engine, service, i % LOAD_TYPES, name, window);
+		ms[i] = (double)(r->engine->ops->cpu_ns(r->engine) - start) / 1e6;
+	}
+	qsort(ms, MAX_QUERIES, sizeof(*ms), compare_doubles);
+	json_key(&r->json, key);
+	json_object_begin(&r->json);
+	put_number(r, "cpu_ms", (ms[MAX_QUERIES / 2 - 1] + ms[MAX_QUERIES / 2]) / 2);
+	put_number(r, "max_ms", ms[MAX_QUERIES - 1]);
+	json_key(&r->json, "total");
+	json_int(&r->json, total);
+	json_object_end(&r->json);
+}
+
 static void write_all(struct run *r)
 {
 	for (uint32_t minute = 0; minute < r->minutes; minute++) {
@@ -139,8 +169,10 @@ static void run(struct run *r, uint64_t before_kb)
 	write_all(r);
 	put_number(r, "memory_mb", ((double)status_kb("VmHWM") - (double)before_kb) / 1024);
 	ask(r, "now_1h", end - HOUR_NS, end);
-	if (r->minutes >= 1440)
+	if (r->minutes >= 1440) {
 		ask(r, "now_24h", end - LOAD_DAY_NS, end);
+		ask_curves(r, "curve_24h", end - LOAD_DAY_NS, end);
+	}
 	r->engine->ops->settle(r->engine, end + 2 * HOUR_NS);
 	report_writing(r);
 	ask(r, "past_1h", end - HOUR_NS, end);

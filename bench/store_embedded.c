@@ -1,4 +1,5 @@
 /* bench/store_embedded.c: sonde's own store, as the agent uses it. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,35 @@ static void embedded_sum(struct engine *base, unsigned int service, unsigned int
 	profile_free(sum.profile);
 }
 
+#define STEPS 300
+
+static int64_t embedded_curve(struct engine *base, unsigned int service, unsigned int type,
+			      const char *function, const int64_t window_ns[2])
+{
+	struct embedded *e = (struct embedded *)base;
+	const struct store_window w = {
+		.service = load_service(service),
+		.type = load_type(type),
+		.from_ns = window_ns[0],
+		.to_ns = window_ns[1],
+	};
+	const struct store_function f = {.name = function};
+	double self[STEPS], total[STEPS];
+	uint8_t unread[STEPS];
+	const struct store_curve curve = {.step_ns = (w.to_ns - w.from_ns) / STEPS,
+					  .n = STEPS,
+					  .self = self,
+					  .total = total,
+					  .unread = unread};
+	struct err err = {};
+	int64_t sum = 0;
+
+	check(store_curve(e->store, &w, &f, &curve, &err), &err);
+	for (size_t i = 0; i < STEPS; i++)
+		sum += isnan(total[i]) ? 0 : (int64_t)total[i];
+	return sum;
+}
+
 static uint64_t embedded_cpu_ns(struct engine *base)
 {
 	(void)base;
@@ -137,6 +167,7 @@ const struct engine_ops engine_embedded = {
 	.commit = embedded_commit,
 	.settle = embedded_settle,
 	.sum = embedded_sum,
+	.curve = embedded_curve,
 	.cpu_ns = embedded_cpu_ns,
 	.bytes = embedded_bytes,
 	.close = embedded_close,

@@ -24,6 +24,9 @@ struct engine_ops {
 	void (*settle)(struct engine *e, int64_t now_ns); /* all is written, the days are over */
 	void (*sum)(struct engine *e, unsigned int service, unsigned int type,
 		    const int64_t window_ns[2], struct engine_sum *ret);
+	/* The function in 300 steps; returns its total. NULL: cannot. */
+	int64_t (*curve)(struct engine *e, unsigned int service, unsigned int type,
+			 const char *function, const int64_t window_ns[2]);
 	uint64_t (*cpu_ns)(struct engine *e); /* spent so far, by whoever does the work */
 	uint64_t (*bytes)(struct engine *e);
 	void (*close)(struct engine *e);

@@ -347,6 +347,7 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 	t->target = slot->target;
 	t->n_sources = a->n_sources + a->wants_cpu;
 	t->sources[a->n_sources].source = "cpu";
+	t->sources[a->n_sources].family = "cpu";
 	t->sources[a->n_sources].answer = a->cpu_answer;
 	if (slot->target.info.opted_out)
 		agent_slot_answer(&slot->sources[0], &t->sources[a->n_sources].answer);
@@ -354,6 +355,7 @@ static void target_snapshot(const struct agent *a, const struct agent_slot *slot
 		const struct agent_slot_source *r = &slot->sources[i];
 
 		t->sources[i].source = a->sources[i].ops->name;
+		t->sources[i].family = a->sources[i].ops->family;
 		agent_slot_answer(r, &t->sources[i].answer);
 		t->sources[i].collections = r->collections;
 		t->sources[i].failures = r->failures;

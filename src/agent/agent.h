@@ -76,6 +76,7 @@ struct agent_target {
 	struct source_target target;
 	struct agent_target_source {
 		const char *source;
+		const char *family; /* of its profiles */
 		struct source_answer answer;
 		uint64_t collections;
 		uint64_t failures;

@@ -101,6 +101,48 @@ int query_top(struct store *store, const struct store_window *window,
 void query_top_release(struct query_top *top);
 
 /*
+ * One function: its lines, and who calls it and whom it calls. A stack counts once for the
+ * function, for each of its lines, and for the caller and callee of its outermost frame: those of a
+ * recursive function's inner frames are part of it. So its callers, and the stacks that begin with
+ * it, add up to its total.
+ */
+struct query_line {
+	const char *file;
+	int64_t line; /* 0: unknown */
+	double self;
+	double total;
+	double before_self;
+	double before_total;
+};
+struct query_neighbour {
+	const char *name;
+	double total; /* of the function, in stacks with this neighbour */
+	double before_total;
+};
+struct query_function {
+	const char *file; /* "" if unknown; the first if there are several */
+	double self;
+	double total;
+	double before_self;
+	double before_total;
+	/* All sorted by falling total of the larger window. */
+	struct query_line *lines;
+	struct query_neighbour *callers;
+	struct query_neighbour *callees;
+	size_t n_lines;
+	size_t n_callers;
+	size_t n_callees;
+	double window_total;
+	double window_before_total;
+	struct query_about about;
+	void *memory; /* what names point into */
+};
+int query_function(struct store *store, const struct store_window *window,
+		   const struct store_window *before, const struct store_function *function,
+		   struct query_function *ret_function, struct err *err);
+void query_function_release(struct query_function *function);
+
+/*
  * Parses "2026-11-15T12:03:00Z" (or with an offset, or local time without one), "12:03" (local
  * time, today, or yesterday if that is still to come), "-1h", "now", seconds or milliseconds since
  * 1970.

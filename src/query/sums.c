@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/sum.h"
+
 #define VALUE_STEPS 64
 
 static int sums_read_one(struct store *store, const struct store_window *window,
@@ -81,4 +83,13 @@ double query_value(int64_t sum, uint64_t divisor)
 	rest = parts % d;
 	parts = parts / d + (rest >= d - rest) - (-rest >= d + rest);
 	return (double)parts / VALUE_STEPS;
+}
+
+double query_total(const struct store_sum *sum)
+{
+	int64_t total = 0;
+
+	for (size_t i = 0; i < profile_n_samples(sum->profile); i++)
+		total = sum_add(total, profile_sample_at(sum->profile, i)->values[0]);
+	return query_value(total, query_divisor(sum));
 }

@@ -19,3 +19,5 @@ void query_sums_describe(const struct query_sums *sums, struct query_about *ret_
 uint64_t query_divisor(const struct store_sum *sum);
 /* The average, rounded to 1/64; such values add up without error. */
 double query_value(int64_t sum, uint64_t divisor);
+/* Of all samples. */
+double query_total(const struct store_sum *sum);

@@ -122,15 +122,6 @@ static void top_finish(struct top_build *b, struct query_top *top, bool change)
 	top->memory = TAKE_PTR(b->memory);
 }
 
-static double top_total(const struct store_sum *sum)
-{
-	int64_t total = 0;
-
-	for (size_t i = 0; i < profile_n_samples(sum->profile); i++)
-		total = sum_add(total, profile_sample_at(sum->profile, i)->values[0]);
-	return query_value(total, query_divisor(sum));
-}
-
 int query_top(struct store *store, const struct store_window *window,
 	      const struct store_window *before, struct query_top *ret_top, struct err *err)
 {
@@ -147,9 +138,9 @@ int query_top(struct store *store, const struct store_window *window,
 		r = top_add_window(&b, &sums.sum[i], i > 0, err);
 	if (r < 0)
 		return r;
-	top.total = top_total(&sums.sum[0]);
+	top.total = query_total(&sums.sum[0]);
 	if (before)
-		top.before_total = top_total(&sums.sum[1]);
+		top.before_total = query_total(&sums.sum[1]);
 	query_sums_describe(&sums, &top.about);
 	top_finish(&b, &top, before != NULL);
 	*ret_top = top;

@@ -15,6 +15,8 @@ struct store_ops {
 		      const struct store_series_request *, size_t n, struct err *);
 	int (*label_totals)(struct store *, const struct store_window *, const char *key,
 			    struct store_label_total **, size_t *, struct err *);
+	int (*curve)(struct store *, const struct store_window *, const struct store_function *,
+		     const struct store_curve *, struct err *);
 	int (*streams)(struct store *, int64_t from_ns, int64_t to_ns, struct store_stream **,
 		       size_t *, struct err *);
 	int (*labelsets)(struct store *, const char *service, int64_t from_ns, int64_t to_ns,

@@ -82,6 +82,19 @@ int store_label_totals(struct store *store, const struct store_window *window, c
 	return r < 0 ? r : store->ops->label_totals(store, window, key, ret_totals, ret_len, err);
 }
 
+int store_curve(struct store *store, const struct store_window *window,
+		const struct store_function *function, const struct store_curve *curve,
+		struct err *err)
+{
+	int r = check_window(window->from_ns, window->to_ns, err);
+
+	if (r < 0)
+		return r;
+	if (curve->step_ns <= 0)
+		return err_set(err, -EINVAL, "the step of a series must be positive");
+	return store->ops->curve(store, window, function, curve, err);
+}
+
 int store_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 		  struct store_stream **ret_streams, size_t *ret_len, struct err *err)
 {

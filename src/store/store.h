@@ -131,6 +131,22 @@ struct store_label_total {
 int store_label_totals(struct store *store, const struct store_window *window, const char *key,
 		       struct store_label_total **ret_totals, size_t *ret_len, struct err *err);
 
+/* A function over time, in steps as above. */
+struct store_function {
+	const char *name;
+	const char *file; /* NULL: any */
+};
+struct store_curve {
+	int64_t step_ns;
+	size_t n;
+	double *self;  /* n points each: where it is the leaf, */
+	double *total; /* or anywhere in the stack; 0 where others were read and it was not there */
+	uint8_t *unread; /* n flags: a gap because something in the step is damaged */
+};
+int store_curve(struct store *store, const struct store_window *window,
+		const struct store_function *function, const struct store_curve *curve,
+		struct err *err);
+
 struct store_stream {
 	char service[256];
 	char type[128]; /* family:type:unit */

@@ -11,7 +11,7 @@ from schema import DAY_MS, ROOT, Document
 
 WINDOW = {"service", "type", "from", "to", "label"}
 # Only there with a second window.
-OPTIONAL = {"before_total", "before_self", "before_total_of", "damaged"}
+OPTIONAL = {"before_total", "before_self", "before_total_of", "before_window_total", "damaged"}
 METRIC = re.compile(r"\b(?:container|sonde|system)_[a-z0-9_]+[a-z0-9]\b")
 
 

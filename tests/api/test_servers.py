@@ -119,7 +119,7 @@ def rounding(path, answer):
 class Asked:
     """The tests of both; of a class for each."""
 
-    service, type = None, "go_heap:inuse_space:bytes"
+    service, type, function = None, "go_heap:inuse_space:bytes", "main.main"
 
     @classmethod
     def setUpClass(cls):
@@ -159,7 +159,7 @@ class Asked:
 
     def base(self, endpoint, without=()):
         """The parameters that an endpoint cannot do without."""
-        usual = {"service": self.service, "type": self.type}
+        usual = {"service": self.service, "type": self.type, "name": self.function}
         return [(p.name, usual[p.name]) for p in endpoint.parameters
                 if p.required and p.name not in without]
 
@@ -247,7 +247,7 @@ class Asked:
     def test_a_second_window_adds_its_fields(self):
         now = now_ms()
         before = [("before_from", now - 2 * HOUR_MS), ("before_to", now - HOUR_MS)]
-        for path in ("/api/flame", "/api/top"):
+        for path in ("/api/flame", "/api/top", "/api/function"):
             base = self.base(self.document.endpoints[path])
             one, two = self.ask(path, base), self.ask(path, base + before)
             self.assertIn("before_total", two)
@@ -257,7 +257,7 @@ class Asked:
                 self.ask(path, base + [p], 400)
 
     def before(self, value):
-        fields = [value, *value.get("rows", [])]
+        fields = [value, *value.get("rows", []), *value.get("lines", [])]
         return {key for f in fields for key in f if key.startswith("before_")}
 
     def test_columns_of_a_flame_graph_are_equally_long(self):
@@ -275,6 +275,46 @@ class Asked:
     def test_rows_are_limited_and_counted(self):
         top = self.ask("/api/top", [("service", self.service), ("type", self.type), ("limit", 2)])
         self.assertEqual(len(top["rows"]), min(2, top["functions"]))
+
+    def test_lines_and_neighbours_of_a_function_add_up(self):
+        base = [("service", self.service), ("type", self.type)]
+        for row in self.ask("/api/top", base + [("limit", 20)])["rows"]:
+            f = self.ask("/api/function", base + [("name", row["name"])])
+            self.assertEqual((f["name"], f["unit"]), (row["name"], self.type.split(":")[2]))
+            for key in ("lines", "callers", "callees"):
+                self.assertEqual(len(f[key]), f[f"n_{key}"], row["name"])
+                totals = [x["total"] for x in f[key]]
+                self.assertEqual(totals, sorted(totals, reverse=True))
+                self.assertTrue(all(t <= f["total"] + 1 for t in totals))
+            # Averages are rounded one by one.
+            self.assertAlmostEqual(sum(x["self"] for x in f["lines"]), f["self"], delta=1 + len(f["lines"]) / 32)
+            self.assertLessEqual(sum(x["total"] for x in f["callers"]), f["total"] + 1 + len(f["callers"]) / 32)
+            few = self.ask("/api/function", base + [("name", row["name"]), ("limit", 1)])
+            self.assertLessEqual(max(len(few[k]) for k in ("lines", "callers", "callees")), 1)
+
+    def test_a_function_that_is_nowhere_is_an_answer(self):
+        base = [("service", self.service), ("type", self.type), ("name", "no.such.function")]
+        f, s = self.ask("/api/function", base), self.ask("/api/function/series", base)
+        self.assertEqual((f["self"], f["total"], f["lines"], f["callers"]), (0, 0, [], []))
+        self.assertGreater(f["window_total"], 0)
+        self.assertEqual(set(s["self"]) - {None}, {0})
+
+    def test_a_curve_of_a_function_has_the_steps_and_gaps_of_its_type(self):
+        now = now_ms()
+        base = [("service", self.service), ("type", self.type), ("from", now - HOUR_MS), ("to", now)]
+        # What belongs to the window may be stored a little later.
+        rig.wait_for(lambda: now_ms() > now + 5000, "the clock stands still")
+        row = self.ask("/api/top", base)["rows"][0]
+        series = self.ask("/api/series", base)
+        curve = self.ask("/api/function/series", base + [("name", row["name"])])
+        self.assertEqual(curve["step_ms"], series["step_ms"])
+        self.assertEqual([v is None for v in curve["total"]], [v is None for v in series["points"]])
+        self.assertTrue(any(curve["self"]))
+        for mine, whole, total in zip(curve["self"], curve["total"], series["points"]):
+            if mine is not None:
+                self.assertLessEqual(mine, whole * (1 + 1e-9))
+                self.assertLessEqual(whole, total * (1 + 1e-9))
+        self.ask("/api/function/series", base + [("name", "x"), ("step_ms", 1)], 400)
 
     def test_one_type_and_several_are_answered_in_their_own_form(self):
         base = [("service", self.service), ("type", self.type)]
@@ -419,7 +459,7 @@ class Asked:
         for path, endpoint in self.document.endpoints.items():
             if "404" in endpoint.responses:
                 for p in endpoint.parameters:
-                    if p.required:
+                    if p.required and p.name != "name":
                         self.ask(path, self.base(endpoint, [p.name]) + [(p.name, "no:such:bytes")], 404)
 
     def test_other_methods_are_refused(self):

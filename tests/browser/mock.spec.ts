@@ -202,16 +202,6 @@ for (const [type, where, unit] of [
     await expect(first.locator('.worse, .better').first()).toHaveText(unit);
   });
 
-test('what a program does not record says how to turn it on', async ({ page }) => {
-  await page.goto('/#/s/gateway?type=go_block:delay:nanoseconds');
-  await expect(page.getByText('runtime.SetBlockProfileRate(')).toBeVisible();
-  await expect(page.getByText('sonde block 2210 --force-block')).toBeVisible();
-  await page.getByRole('button', { name: /^Mutex delay/ }).click();
-  await expect(page.getByText('Mutex profiling is on in this program')).toBeVisible();
-  await page.getByRole('button', { name: /^CPU/ }).click();
-  await expect(page.getByRole('application')).toBeVisible();
-});
-
 test('the Go runtime is shown on demand, in one request, with the cursor and the windows of the timeline', async ({ page }) => {
   let asked = 0;
   page.on('request', (r) => r.url().includes('go_runtime') && asked++);
@@ -304,6 +294,4 @@ for (const scheme of ['dark', 'light'] as const)
     await openMock(page, '', 'importer');
     await page.getByRole('button', { name: '2 more' }).click();
     await check('events');
-    await page.getByRole('button', { name: /^Mutex delay/ }).click();
-    await check('turned off');
   });

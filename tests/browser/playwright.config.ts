@@ -13,7 +13,7 @@ export default defineConfig({
     ? [{ name: 'shots', testMatch: 'shots.ts', use: { baseURL: process.env.MOCK_URL } }]
     : [
         // First: meanwhile sonde collects what its own tests look at.
-        { name: 'mock', testMatch: ['mock.spec.ts', 'flame.spec.ts'], use: { baseURL: process.env.MOCK_URL } },
+        { name: 'mock', testMatch: ['mock.spec.ts', 'flame.spec.ts', 'function.spec.ts'], use: { baseURL: process.env.MOCK_URL } },
         { name: 'busy', testMatch: 'busy.spec.ts', use: { baseURL: process.env.MANY_URL } },
         { name: 'sonde', testMatch: 'ui.spec.ts', use: { baseURL: process.env.BASE_URL } },
       ],

@@ -77,7 +77,8 @@ test('the sandwich shows callers and callees, and back leads back', async ({ pag
   await rows(page).first().click();
   await expect(page.getByRole('application', { name: /^Callers of/ })).toBeVisible();
   await expect(page.getByRole('application', { name: /^Callees of/ })).toBeVisible();
-  await expect(page.locator('.sandhead b')).toContainText(last(LEAK));
+  await expect(page.locator('.details h2')).toContainText(last(LEAK));
+  await expect(page.getByRole('region', { name: 'Lines' }).locator('tbody tr').first()).toBeVisible();
   await expect.poll(() => hash(page)).toContain('view=sandwich');
   await page.goBack();
   await expect(page.getByRole('application', { name: /^Flame graph of/ })).toBeVisible();
@@ -246,7 +247,7 @@ test('the Go runtime is read, and what the program does not record is said to be
   for (const name of [/^Memory: RSS .*B, runtime .*B, live heap .*B, goal .*B/, /^Goroutines: all \d/, /^GC pauses: paused/, /^GC CPU: share .*%/, /^Allocations: rate .*B\/s/])
     await expect(page.getByRole('figure', { name })).toBeVisible();
   await page.getByRole('button', { name: /^Blocking/ }).click();
-  await expect(page.getByText(/^sonde block \d+ --force-block/)).toBeVisible();
+  await expect(page.getByText(/or run sonde block \d+ --force-block/)).toBeVisible();
 });
 
 test('processes are told apart, folded frames and modules too', async ({ page }) => {

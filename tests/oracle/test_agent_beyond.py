@@ -159,7 +159,8 @@ class Beyond(unittest.TestCase):
                 for kind in KINDS:
                     reader = reader_of(agent, target.pid, f"go-{kind}")
                     self.assertFalse(reader["available"])
-                    self.assertEqual(reader["cause"], "profiling_off")
+                    self.assertEqual((reader["family"], reader["cause"]), (f"go_{kind}", "profiling_off"))
+                    self.assertIn(f"sonde {kind} {target.pid} --force-{kind} ", reader["remedy"])
                     self.force(agent, target, kind, before.get((kind, 0), {}))
                 rig.wait_for(lambda: not any(reader_of(agent, target.pid, f"go-{k}")["available"]
                                              for k in KINDS), "they stay on")

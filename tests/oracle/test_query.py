@@ -135,6 +135,38 @@ class Query(Stored):
         self.assertEqual(len([l for l in self.query(window, "-n", 1).stdout.splitlines()
                               if "main." in l]), 1)
 
+    def function(self, path, name, window, kind=ALLOC):
+        return self.agent.api(path, service=SERVICE, type=kind, name=name,
+                              **{"from": window[0], "to": window[1]})
+
+    def test_lines_of_a_function_are_those_of_pprof(self):
+        window = self.windows[1]
+        path = self.file("lines.pb.gz", window)
+        named = [name for name in self.rows(window) if name.startswith("main.")]
+        self.assertIn("main.churn", named)
+        for name in named:
+            f = self.function("function", name, window)
+            self.assertEqual({l["line"]: (l["self"], l["total"]) for l in f["lines"]},
+                             rig.pprof_list(rig.build.newest()[1], path, name, "B"), name)
+            self.assertEqual({os.path.basename(l["file"]) for l in f["lines"]}, {"main.go"})
+            self.assertEqual((f["self"], f["total"]), self.rows(window)[name])
+        # What is allocated in one line is all that the program says it has allocated there.
+        churn = self.function("function", "main.churn", window)
+        self.assertEqual([l["self"] for l in churn["lines"]], [self.two.exact["main.churn"]])
+        self.assertEqual(sum(c["total"] for c in churn["callers"]), churn["total"])
+
+    def test_the_curve_of_a_function_adds_up_to_its_windows(self):
+        window = self.windows[0][0], self.windows[1][1]
+        for kind in (ALLOC, CPU):
+            for name in ("main.churn", "main.run", "runtime.mallocgc"):
+                curve = self.function("function/series", name, window, kind)
+                for word in ("self", "total"):
+                    whole = self.function("function", name, window, kind)[word]
+                    self.assertEqual(sum(v for v in curve[word] if v), whole, (kind, name, word))
+        # Step by step: the first piece of work is in the first window.
+        curve = self.function("function/series", "main.churn", self.windows[0])
+        self.assertEqual(sum(v for v in curve["self"] if v), self.one.exact["main.churn"])
+
     def test_baseline_subtracts_a_window(self):
         first, second = self.windows
         wanted = {n: self.two.exact.get(n, 0) - self.one.exact.get(n, 0)

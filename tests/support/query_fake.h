@@ -19,7 +19,11 @@
 #define FAKE_PID_BYTES 16
 
 struct fake_stack {
-	const char *frames; /* "main;work;leaf", root first; "7|main;work" of the process 7 */
+	/*
+	 * "main;work;leaf", root first; "7|main;work" of the process 7; "work@12" at line 12 (else 7);
+	 * "work@lib.so" of that file, without a source
+	 */
+	const char *frames;
 	int64_t value;
 };
 
@@ -60,12 +64,13 @@ static inline uint32_t fake_location(struct profile *p, struct view name)
 {
 	const uint8_t *at = memchr(name.data, '@', name.len);
 	struct view word = view_of(name.data, at ? (size_t)(at - name.data) : name.len);
+	bool has_line = at && at + 1 < name.data + name.len && at[1] >= '0' && at[1] <= '9';
 	struct profile_mapping mapping = {0};
-	struct profile_line line = {.line = 7};
+	struct profile_line line = {.line = has_line ? strtol((const char *)at + 1, NULL, 10) : 7};
 	struct profile_function f = {.name = fake_string(p, word)};
 	uint32_t id, m = PROFILE_NO_MAPPING;
 
-	if (!at) {
+	if (!at || has_line) {
 		f.file = fake_string(p, view_str("file.go"));
 	} else if (word.len + 1 < name.len) {
 		mapping.file = fake_string(p, view_of(at + 1, name.len - word.len - 1));

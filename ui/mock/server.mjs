@@ -11,6 +11,7 @@ import { addBusyMachine } from './busy.mjs';
 import { check, numberOf, Wrong } from './check.mjs';
 import { everyOf, giantTree, makeServices, registry, residentKib, stacksOf, TYPES, typesOf } from './data.mjs';
 import { fold } from './fold.mjs';
+import { functionOf } from './function.mjs';
 import { originColumns } from './origins.mjs';
 import { overview } from './overview.mjs';
 
@@ -126,9 +127,9 @@ function spread(type, w, step) {
   return isSampled(type) ? Array.from({ length: n }, (_, i) => i).filter((i) => within(LATE, w.from + (i + 0.5) * step)) : [];
 }
 
-function points(service, type, w, step, share = 1) {
+function points(service, type, w, step, share = 1, counts = () => true) {
   const out = [];
-  const stacks = stacksOf(service, type);
+  const stacks = stacksOf(service, type).filter(counts);
   const every = everyOf(type);
   for (let t = w.from; t < w.to; t += step) {
     const mid = t + step / 2;
@@ -276,6 +277,27 @@ function top(q) {
   return { ...kind, ...totals, functions: list.length, rows: list.slice(0, numberOf('/api/top', q, 'limit')) };
 }
 
+function oneFunction(q) {
+  const { w, before, kind, c } = profile(q);
+  return { ...kind, ...w, ...functionOf(c, q.get('name'), before, numberOf('/api/function', q, 'limit')) };
+}
+
+function functionSeries(q) {
+  const { service, type, share } = asked(q);
+  const w = windowOf(q);
+  const step = stepOf(q, w);
+  const name = q.get('name');
+  if (type.type.startsWith('go_runtime:')) throw new Wrong(`'${type.type}' has no stacks; use /api/series`);
+  // What is not made of stacks has the same share of each step.
+  const f = service.giant && functionOf(profile(q).c, name, false, 1);
+  const part = (key, counts) => points(service, type, w, step, f ? (share * f[key]) / (f.window_total || 1) : share, f ? undefined : counts);
+  return {
+    ...w, step_ms: step, unit: type.type.split(':')[2], mode: type.mode,
+    self: part('self', (s) => s.frames.at(-1) === name), total: part('total', (s) => s.frames.includes(name)),
+    spread: spread(type, w, step), ...(isDamaged(type) && { damaged: 2 }),
+  };
+}
+
 /* A machine where everything works; two features are not enabled. */
 const FEATURES = [
   ['cpu', 'CPU profiles'], ['off-cpu', 'Off-CPU profiles', 'start sonde run with --offcpu 1ms'],
@@ -298,21 +320,24 @@ function health() {
   };
 }
 
-function targets() {
-  const no = (cause, reason, remedy) => [{ reader: 'go-heap', available: false, cause, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
+function targets(q) {
+  const no = (cause, reason, remedy) => [{ reader: 'go-heap', family: 'go_heap', available: false, cause, reason, remedy, collections: 0, failures: 0, last: null, cost_us: 0, slow: false, trouble: null }];
   const target = (pid, comm, readers) => ({ pid, start_ticks: 1, comm, exe: `/usr/bin/${comm}`, command: `/usr/bin/${comm} --listen 127.0.0.1:8080 --token ***`, service: comm, container: null, pod: null, unit: null, runtime: null, readers });
   const out = ['systemd', 'dbus-daemon', 'sshd', 'cron', 'bash', 'postgres', 'postgres', 'nginx', 'nginx', 'python3', 'redis-server', 'agetty', 'udevd', 'journald']
     .map((c, i) => target(100 + i * 37, c, no('not_go', 'not a Go program', null)));
   out.push(target(4711, 'dockerd', no('denied', 'not enough permissions', 'run sonde as root')));
   out.push(target(4790, 'containerd', no('denied', 'not enough permissions', 'run sonde as root')));
   out.push(target(5120, 'restic', no('profiling_off', 'memory profiling is off in this process', 'start sonde run with --go-heap force')));
-  const reader = (name, available, cause, reason, remedy) => ({ reader: name, available, cause, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
+  const reader = (name, available, cause, reason, remedy) => ({ reader: name, family: name.replace('-', '_'), available, cause, reason, remedy, collections: 240, failures: 0, last: Date.now(), cost_us: 80, slow: false, trouble: null });
   out.push(target(2210, 'gateway', [
     reader('go-heap', true, null, null, null),
-    reader('go-block', false, 'profiling_off', 'block profiling is off in this process', 'call runtime.SetBlockProfileRate in the program'),
+    reader('go-block', false, 'profiling_off', 'block profiling is off in this process', 'call runtime.SetBlockProfileRate(10000) in the program, or run sonde block 2210 --force-block 10000'),
     reader('go-mutex', true, null, null, null),
+    reader('java-alloc', false, 'not_java', 'not a Java program', null),
+    reader('cpu', true, null, null, null),
   ]));
-  return { targets: empty ? out.slice(0, 14) : out };
+  const asked = out.filter((t) => !q.has('service') || t.service === q.get('service'));
+  return { targets: empty ? asked.slice(0, 14) : asked };
 }
 
 /* The metrics of a Go process in this mock: of a type, or a part of one by an attribute. */
@@ -424,6 +449,8 @@ const handlers = {
   },
   '/api/flame': flame,
   '/api/top': top,
+  '/api/function': oneFunction,
+  '/api/function/series': functionSeries,
 };
 
 /* A profile without samples, in the form of pprof. */

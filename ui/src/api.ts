@@ -3,7 +3,7 @@
 import type { Feature } from './schema';
 
 export type {
-  Feature, Health, Labels, ManySeries, MetricCurves, Mode, OomEvent, OomEvents, Flame as RawFlame, Reader, RegisteredEvent,
+  Feature, Function as FunctionInfo, FunctionLine, FunctionSeries, Health, Labels, ManySeries, MetricCurves, Mode, OomEvent, OomEvents, Flame as RawFlame, Reader, RegisteredEvent,
   RegisteredMetric, RegisteredType, Registry, Series, Service, Services, Target, Targets, TypeSeries,
 } from './schema';
 

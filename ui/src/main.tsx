@@ -202,7 +202,7 @@ function App() {
       ) : (
         <>
           {/* It needs the age of the store to know how far back to ask, and the registry for names. */}
-          <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} />
+          <ServicePage key={state.service} {...{ state, now, oldest, interval, prefs, setPrefs, theme, say }} features={health.data?.features ?? null} />
           {health.data && <footer><HealthLine health={health.data} /></footer>}
         </>
       )}

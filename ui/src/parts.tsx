@@ -123,13 +123,13 @@ const KEYS: [string, [string, string][]][] = [
   ]],
   ['Overview', [['↑ ↓', 'previous, next row'], ['drag', 'zoom into a time'], ['double-click', 'back to the last hour']]],
   ['Service', [
-    ['1 2 3 4', 'table, both, flame graph, sandwich'], ['d', 'compare with the preceding window'],
+    ['1 2 3 4', 'table, both, flame graph, function'], ['d', 'compare with the preceding window'],
     ['[  ]', 'previous, next window'], ['x', 'reset window'], ['g', 'toggle Go runtime'],
     ['y', 'copy link'],
   ]],
   ['Flame graph and table', [
-    ['arrows', 'move'], ['Enter', 'zoom (table: sandwich)'], ['Backspace', 'zoom out'], ['Esc', 'reset zoom'],
-    ['m', 'menu'], ['s', 'sandwich'], ['f', 'focus on its stacks'], ['h', 'hide its stacks'],
+    ['arrows', 'move'], ['Enter', 'zoom (table: details)'], ['Backspace', 'zoom out'], ['Esc', 'reset zoom'],
+    ['m', 'menu'], ['s', 'details'], ['f', 'focus on its stacks'], ['h', 'hide its stacks'],
     ['c', 'collapse its callees'], ['i', 'copy name'], ['n  N', 'next, previous match'],
   ]],
   ['Timeline', [['drag', 'select a window'], ['double-click', 'reset'], ['← →', 'move the window'], ['Shift ← →', 'resize the window']]],

@@ -131,6 +131,7 @@ export interface Overview {
 
 export interface Reader {
   reader: 'cpu' | 'go-heap' | 'go-runtime' | 'go-goroutines' | 'go-block' | 'go-mutex' | 'java-runtime' | 'java-alloc' | 'java-lock' | 'java-cpu';
+  family: string;
   available: boolean;
   cause: 'disabled' | 'needs_feature' | 'privilege' | 'user_namespace' | 'pid_namespace' | 'seccomp' | 'lockdown' | 'ptrace_scope' | 'hidden' | 'not_mounted' | 'no_btf' | 'kernel' | 'machine' | 'disk' | 'other' | 'denied' | 'gone' | 'pending' | 'busy' | 'no_answer' | 'opted_out' | 'kernel_thread' | 'not_go' | 'not_java' | 'unknown_version' | 'unsupported' | 'altered' | 'profiling_off' | 'limit' | 'malformed' | null;
   reason: string | null;
@@ -287,6 +288,55 @@ export interface Top {
   before_total?: number;
   functions: number;
   rows: TopRow[];
+  damaged?: number;
+}
+
+export interface FunctionLine {
+  file: string;
+  line: number;
+  self: number;
+  total: number;
+  before_self?: number;
+  before_total?: number;
+}
+
+export interface FunctionNeighbour {
+  name: string;
+  total: number;
+  before_total?: number;
+}
+
+export interface Function {
+  unit: Unit;
+  mode: Mode;
+  from: number;
+  to: number;
+  name: string;
+  file: string;
+  self: number;
+  total: number;
+  before_self?: number;
+  before_total?: number;
+  window_total: number;
+  before_window_total?: number;
+  n_lines: number;
+  n_callers: number;
+  n_callees: number;
+  lines: FunctionLine[];
+  callers: FunctionNeighbour[];
+  callees: FunctionNeighbour[];
+  damaged?: number;
+}
+
+export interface FunctionSeries {
+  from: number;
+  to: number;
+  step_ms: number;
+  unit: Unit;
+  mode: Mode;
+  self: (number | null)[];
+  total: (number | null)[];
+  spread: number[];
   damaged?: number;
 }
 

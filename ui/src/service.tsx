@@ -1,6 +1,6 @@
 /* One service: profile types, timeline, runtime, and the window's profile as flame graph, table or sandwich. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { url, type Labels, type Params, type RawFlame, type Series, type Services, type Targets, type TypeSeries } from './api';
+import { url, type Feature, type Labels, type Params, type RawFlame, type Series, type Services, type Targets, type TypeSeries } from './api';
 import { marksOf, OomBanner, useEvents } from './events';
 import type { Theme } from './flame/draw';
 import { cut, decode, findPath, functions, normalised, pathHash, search, type Found, type Profile } from './flame/layout';
@@ -8,6 +8,7 @@ import { Legend } from './flame/legend';
 import { litNames } from './flame/origin';
 import { Crumbs, FlameView } from './flame/view';
 import { percent, shortName, span, time, value } from './format';
+import { FunctionView } from './function';
 import { imageMenu } from './images';
 import { copy, Empty, Failure, Menu, Progress, Spark, type MenuAt } from './parts';
 import type { Chosen } from './plot';
@@ -16,14 +17,14 @@ import { perProcess, useProcesses } from './processes';
 import { useQuery } from './query';
 import { Reshape, useReshaped } from './reshape';
 import { Runtime } from './runtime';
-import { sandwich } from './sandwich';
 import { SelectionActions } from './selection';
 import { curve, latest } from './series';
 import { baseline, comparePreceding, go, rangeWindow, sparkWindow, type State, type View, type Window } from './state';
 import { startMarks } from './starts';
 import { Table } from './table';
 import { Timeline } from './timeline';
-import { cards, countedBy, familyOf, firstType, isPicture, isRuntime, kindOf, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, unitOf, variantName, type Card, type OffByDefault } from './types';
+import { cards, countedBy, familyOf, firstType, isPicture, isRuntime, kindOf, pictures, rateUnit, typeText, unitOf, variantName, type Card } from './types';
+import { whyNot, WhyNotCards, WhyNotPage, type WhyNot } from './whynot';
 
 const MAX_NODES = 200000;
 export interface ServiceProps {
@@ -31,6 +32,7 @@ export interface ServiceProps {
   now: number;
   oldest: number; // of the store
   interval: number;
+  features: Feature[] | null;
   prefs: Prefs;
   setPrefs(patch: Partial<Prefs>): void;
   theme: Theme;
@@ -58,18 +60,7 @@ function TypeCard({ card, all, step, current }: { card: Card<TypeSeries>; all: T
   );
 }
 
-function OffCard({ off, current }: { off: OffByDefault; current: string }) {
-  return (
-    <button type="button" class="type none" aria-pressed={off.type === current} title={`${off.what} appears to be off`}
-      onClick={() => go({ type: off.type, zoom: '' })}>
-      <span class="typename">{typeText(off.type).title}</span>
-      <span class="typevalue">–</span>
-      <span class="typenone">no data</span>
-    </button>
-  );
-}
-
-function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number; current: string }) {
+function TypeCards({ types, lacking, step, current }: { types: TypeSeries[]; lacking: WhyNot[]; step: number; current: string }) {
   const all = cards(types);
   const groups = [...new Set(all.map((c) => c.group))];
   return (
@@ -82,7 +73,7 @@ function TypeCards({ types, step, current }: { types: TypeSeries[]; step: number
           </div>
         );
       })}
-      {offIn(types).map((o) => <div class="typegroup off"><OffCard off={o} current={current} /></div>)}
+      <WhyNotCards all={lacking} current={current} />
     </div>
   );
 }
@@ -233,7 +224,7 @@ function WindowLine(c: CompareProps) {
 function useActions(state: State, p: Profile | null, say: (t: string) => void, setMenu: (m: MenuAt | null) => void) {
   const add = (list: string[], name: string) => (list.includes(name) ? list : [...list, name]);
   const acts: [string, string, (fn: string) => void][] = [
-    ['s', 'Sandwich: callers and callees', (fn) => go({ fn, view: 'sandwich' })],
+    ['s', 'Details: curve, lines, callers, callees', (fn) => go({ fn, view: 'sandwich' })],
     ['f', 'Focus on stacks through it', (fn) => go({ focus: add(state.focus, fn), zoom: '' })],
     ['h', 'Hide stacks through it', (fn) => go({ hide: add(state.hide, fn), zoom: '' })],
     ['c', 'Collapse its callees', (fn) => go({ fold: add(state.fold, fn), zoom: '' })],
@@ -273,63 +264,6 @@ function SearchBox({ q, found, wrong }: { q: string; found: Found | null; wrong:
   );
 }
 
-function SandwichView({ p, fn, hit, theme, menu, keyed }: {
-  p: Profile; fn: string; hit: Uint8Array | null; theme: Theme;
-  menu(fn: string, x: number, y: number): void; keyed(k: string, fn: string): boolean;
-}) {
-  const s = useMemo(() => (fn ? sandwich(p, fn) : null), [p, fn]);
-  if (!fn)
-    return (
-      <Empty title="Callers above, callees below">
-        <p>Select a function in the table, or press <kbd>s</kbd> on a frame in the flame graph.</p>
-      </Empty>
-    );
-  if (!s)
-    return (
-      <Empty title="Not in this window">
-        <p><code>{fn}</code> has no samples in this window, or a filter hides it.</p>
-        <button type="button" onClick={() => go({ fn: '', view: '' })}>Back to flame graph</button>
-      </Empty>
-    );
-  const pick = (tree: Profile) => (i: number) => {
-    const name = tree.names[tree.name[i]!]!;
-    if (name !== '(other)') go({ fn: name });
-  };
-  const share = percent(s.callees.total[0]!, p.total[0]!);
-  return (
-    <div class="sandwich">
-      <div class="sandhead"><span class="dim">Callers</span></div>
-      <FlameView profile={s.callers} zoom={0} hit={hit} theme={theme} up label={`Callers of ${fn}`} onZoom={pick(s.callers)} onMenu={menu} onKey={keyed} />
-      <div class="sandhead">
-        <b class="mono" title={fn}>{shortName(fn)}</b>
-        <span class="dim nowrap">total {value(s.callees.total[0]!, p.unit)} · {share}, self {value(s.callees.self[0]!, p.unit)}</span>
-        <button type="button" class="link" onClick={() => go({ fn: '', view: '' })}>Close</button>
-      </div>
-      <FlameView profile={s.callees} zoom={0} hit={hit} theme={theme} label={`Callees of ${fn}`} onZoom={pick(s.callees)} onMenu={menu} onKey={keyed} />
-    </div>
-  );
-}
-
-function TurnedOff({ off, type, service }: { off: OffByDefault; type: string; service: string }) {
-  const targets = useQuery<Targets>('/api/targets');
-  const read = (targets.data?.targets ?? []).flatMap((t) =>
-    t.service === service ? t.readers.filter((r) => r.reader === off.reader).map((r) => ({ pid: t.pid, on: r.available })) : [],
-  );
-  if (!targets.data && !targets.error) return <div class="panes wait" />;
-  return (
-    <Empty title={`${typeText(type).title}: no data in this range`}>
-      {read.some((r) => r.on) ? <p>{off.what} is on in this program; no wait was long enough to be recorded.</p> : (
-        <>
-          <p>{off.what} {read.length ? 'is' : 'appears to be'} off in this program. Turn it on in the code:</p>
-          <pre class="mono">{off.code}</pre>
-          <p>or temporarily from the command line:</p>
-          <pre class="mono">{off.command(String(read[0]?.pid ?? 'PID'))}</pre>
-        </>
-      )}
-    </Empty>
-  );
-}
-
 /** Of a comparison both: pprof itself subtracts one from the other. */
 function PprofLinks({ stream, w, base }: { stream: Params; w: Window; base: Window | null }) {
   const link = (text: string, x: Window, title: string) => (
@@ -358,14 +292,15 @@ export function ServicePage(props: ServiceProps) {
   const types = mine?.types ?? [];
   const type = (isRuntime(state.type) ? '' : state.type) || firstType(types);
   const has = (t: string) => types.some((x) => x.type === t);
-  const optional = OFF_BY_DEFAULT.find((o) => familyOf(o.type) === familyOf(type));
-  const off = mine && !has(type) ? optional : undefined;
+  const targets = useQuery<Targets>(url('/api/targets', [['service', state.service]]), undefined, Math.floor(now / 60e3));
+  const lacking = useMemo(() => (mine && targets.data ? whyNot(types, targets.data.targets, props.features) : []), [mine, targets.data, props.features]);
+  const off = has(type) ? undefined : lacking.find((l) => familyOf(l.type) === familyOf(type));
   // A snapshot is one moment without a curve: show the heap leading up to it.
   const heap = types.find((t) => isPicture(type) && !isPicture(t.type) && kindOf(t.type) === kindOf(type))?.type;
   const labels = state.labels.map((l): [string, string] => ['label', l]);
   const ofType = (t: string): Params => [['service', state.service], ['type', t], ...labels];
-  // Ask for an optional type only once it is known to exist.
-  const ask = type && !off && (!optional || services.data || services.error);
+  // Ask for a type only once it is known to exist, or that there is nothing to say about why it does not.
+  const ask = type && !off && (services.error || (mine ? has(type) || targets.data || targets.error : services.data));
   const series = useQuery<Series>(ask ? url('/api/series', [...ofType(countedBy(heap ?? type, types)), ...windowParams(shown)]) : null);
   const windows: Params = [...windowParams(w), ...(base ? windowParams(base, 'before_') : [])];
   const flame = useQuery<RawFlame, Profile>(
@@ -436,7 +371,7 @@ export function ServicePage(props: ServiceProps) {
       <Progress on={services.slow || series.slow || flame.slow} />
       <h1 class="sr">{state.service}</h1>
       {/* Reserves room for the cards, so the layout does not shift when they arrive. */}
-      {(mine || !services.data) && <TypeCards types={types} step={services.data?.step_ms ?? 1} current={type} />}
+      {(mine || !services.data) && <TypeCards types={types} lacking={lacking} step={services.data?.step_ms ?? 1} current={type} />}
       {services.error && <Failure error={services.error} retry={services.retry} />}
       {series.error && !services.error && <Failure error={series.error} retry={series.retry} />}
       <OomBanner events={events} utc={prefs.utc} />
@@ -454,7 +389,7 @@ export function ServicePage(props: ServiceProps) {
         usual={raw?.mode === 'snapshot' ? 'average' : 'per second'} processes={processes} setPicking={setPicking} setPrefs={props.setPrefs} />}
       {!off && <div class="toolbar">
         <span class="seg" role="group" aria-label="View">
-          {([['table', 'Table'], ['both', 'Both'], ['flame', 'Flame graph'], ['sandwich', 'Sandwich']] as const).map(([v, text]) => (
+          {([['table', 'Table'], ['both', 'Both'], ['flame', 'Flame graph'], ['sandwich', 'Function']] as const).map(([v, text]) => (
             <button type="button" class={v === 'both' ? 'wide' : ''} aria-pressed={view === v} onClick={() => go({ view: v })}>{text}</button>
           ))}
         </span>
@@ -476,7 +411,7 @@ export function ServicePage(props: ServiceProps) {
       {p && p.folded > 0 && (
         <p class="note">{value(p.folded, p.unit)} ({percent(p.folded, p.total[0]!)}) in frames too small to show, grouped as (other).</p>
       )}
-      {off ? <TurnedOff off={off} type={type} service={state.service} /> : empty ? (
+      {off ? <WhyNotPage why={off} /> : empty ? (
         <Empty title="No data in this window">
           <p>{state.focus.length + state.hide.length + state.labels.length > 0
             ? 'The filters exclude everything. Remove one above.'
@@ -499,7 +434,8 @@ export function ServicePage(props: ServiceProps) {
             </div>
           )}
           {view === 'sandwich' && (
-            <SandwichView p={p} fn={state.fn} hit={hit} theme={theme} menu={act.menu} keyed={act.key} />
+            <FunctionView {...{ p, state, type, w, base, chosen, theme, say }} fn={state.fn} hit={hit} oldest={props.oldest}
+              asked={{ common: ofType(type), windows, range: windowParams(shown) }} utc={prefs.utc} dark={theme.dark} alone={narrow()} menu={act.menu} keyed={act.key} />
           )}
         </div>
       ) : (

@@ -21,7 +21,7 @@ export interface State {
   per: '' | 'process'; // compared per process
   view: View;
   q: string;
-  fn: string; // the function in the sandwich
+  fn: string; // the function whose details are shown
   zoom: string; // path hash of the frame zoomed to
   focus: string[];
   hide: string[];

@@ -43,6 +43,9 @@ const byRank = <T extends { type: string }>(a: T, b: T) => {
 /** The types of a snapshot, the heap first. */
 export const pictures = <T extends { type: string }>(all: T[]): T[] => all.filter((t) => isPicture(t.type)).sort(byRank);
 
+/** The main type of a family of profiles; nothing for runtime statistics. */
+export const firstOf = (family: string) => [...types.keys()].find((t) => familyOf(t) === family);
+
 /** "Dotnet lock delay" */
 function inWords(...names: string[]): string {
   const words = names.join(' ').replace(/_/g, ' ').trim();
@@ -76,7 +79,7 @@ export const eventTitle = (event: string) => events.get(event)?.title ?? inWords
 /** The main profile of such an event: the first of its family. */
 export function eventType(event: string): string {
   const family = events.get(event)?.family;
-  return [...types.keys()].find((t) => familyOf(t) === family) ?? '';
+  return (family && firstOf(family)) || '';
 }
 
 /*
@@ -120,31 +123,8 @@ export function firstType<T extends { type: string }>(types: T[]): string {
   return first ?? all[0] ?? pictures(types)[0]?.type ?? '';
 }
 
-/** Profiles that Go records only on request: how to turn them on, in the code or from outside. */
-export interface OffByDefault {
-  type: string;
-  reader: string; // of a target (api.ts)
-  what: string;
-  code: string;
-  command(pid: string): string;
-}
-
-export const OFF_BY_DEFAULT: OffByDefault[] = [
-  {
-    type: 'go_block:delay:nanoseconds', reader: 'go-block', what: 'Block profiling',
-    code: 'runtime.SetBlockProfileRate(10000)', command: (pid) => `sonde block ${pid} --force-block 10000`,
-  },
-  {
-    type: 'go_mutex:delay:nanoseconds', reader: 'go-mutex', what: 'Mutex profiling',
-    code: 'runtime.SetMutexProfileFraction(100)', command: (pid) => `sonde mutex ${pid} --force-mutex 100`,
-  },
-];
-
-/** The ones a Go process has no data for. */
-export function offIn(types: { type: string }[]): OffByDefault[] {
-  if (!types.some((t) => t.type.startsWith('go_') && !isPicture(t.type))) return [];
-  return OFF_BY_DEFAULT.filter((o) => !types.some((t) => familyOf(t.type) === familyOf(o.type)));
-}
+/** Readers of what Go programs record only on request: off in most of them. */
+export const OFF_BY_DEFAULT = [{ reader: 'go-block' }, { reader: 'go-mutex' }];
 
 /** The unit of a delta type per second. CPU nanoseconds per second are cores. */
 export function rateUnit(type: string): string {

@@ -8,7 +8,9 @@ import { CURVES, livingShare } from '../src/runtime';
 import { curve as drawn, ended, held, latest, listed, stretches } from '../src/series';
 import { baseline, comparePreceding, format, parse, rangeWindow, sparkWindow, START, type State } from '../src/state';
 import registry from '../mock/types.json';
-import { cards, countedBy, eventTitle, eventType, firstType, isProfile, learn, OFF_BY_DEFAULT, offIn, pictures, rateUnit, typeText, variantName } from '../src/types';
+import { cards, countedBy, eventTitle, eventType, firstType, isProfile, learn, pictures, rateUnit, typeText, variantName } from '../src/types';
+import { whyNot } from '../src/whynot';
+import type { Feature, Reader, Target } from '../src/api';
 import type { MetricCurves, Registry } from '../src/api';
 
 learn(registry as Registry);
@@ -100,7 +102,6 @@ test('titles, help and variants are those of the registry', () => {
   for (const m of registry.metrics.filter((x) => x.stream)) assert.deepEqual(typeText(m.stream!).title, m.title);
   for (const e of registry.events) assert.deepEqual([eventTitle(e.event), eventType(e.event)], [e.title, 'go_oom:inuse_space:bytes']);
   for (const type of CURVES) assert.notEqual(typeText(type).help, type);
-  for (const o of OFF_BY_DEFAULT) assert.ok(registry.types.some((t) => t.type === o.type));
 });
 
 test('the page shows types in the order of the registry', () => {
@@ -134,10 +135,34 @@ test('neither curves nor pictures are profiles, and a picture is shown first onl
   assert.equal(firstType(moment), 'go_oom:inuse_space:bytes');
 });
 
-test('what is off by default is missed in Go programs only', () => {
-  assert.deepEqual(offIn(GO).map((o) => o.type), ['go_mutex:delay:nanoseconds']);
-  assert.equal(offIn(typed('cpu:cpu:nanoseconds')).length, 0);
-  assert.equal(offIn(typed('go_heap:inuse_space:bytes')).length, 2);
+const reader = (family: string, cause: string | null, reason: string | null = null, remedy: string | null = null) =>
+  ({ family, available: !cause, cause, reason, remedy, trouble: null }) as Reader;
+const target = (...readers: Reader[]) => ({ readers }) as Target;
+const OFF_CPU = [{ feature: 'off-cpu', state: 'off', reason: 'not enabled', remedy: 'start sonde run with --offcpu 1ms' }] as Feature[];
+
+test('what could be there and is not says why, in the words of the server', () => {
+  const go = target(
+    reader('go_heap', null), reader('go_block', 'profiling_off', 'off here', 'turn it on'), reader('go_mutex', null),
+    reader('go_goroutine', 'pending', 'not examined yet'), reader('java_alloc', 'not_java', 'not a Java program'), reader('go_runtime', 'denied', 'no'),
+  );
+  assert.deepEqual(whyNot(typed('go_heap:inuse_space:bytes', 'cpu:cpu:nanoseconds'), [go], OFF_CPU), [
+    { type: 'go_block:delay:nanoseconds', state: 'off', reason: 'off here', remedy: 'turn it on' },
+    { type: 'go_mutex:delay:nanoseconds', state: 'empty', reason: 'On, and nothing was recorded in this range.', remedy: '' },
+    { type: 'offcpu:time:nanoseconds', state: 'off', reason: 'not enabled', remedy: 'start sonde run with --offcpu 1ms' },
+  ]);
+});
+
+test('there is nothing to say about what is stored, about other runtimes and about the dead', () => {
+  const native = target(reader('go_heap', 'not_go', 'not a Go program'), reader('cpu', 'no_btf', 'no types', 'use another kernel'));
+  assert.deepEqual(whyNot(typed('cpu:cpu:nanoseconds', 'offcpu:time:nanoseconds'), [native], OFF_CPU), []);
+  assert.deepEqual(whyNot([], [native], null).map((w) => [w.type, w.remedy]), [['cpu:cpu:nanoseconds', 'use another kernel']]);
+  assert.deepEqual(whyNot(typed('go_heap:inuse_space:bytes'), [], OFF_CPU), []);
+});
+
+test('of several processes most decide, and one that has it is enough', () => {
+  const off = (reason: string) => target(reader('go_block', 'profiling_off', reason));
+  assert.equal(whyNot([], [off('a'), off('b'), off('b')], null)[0]!.reason, 'b');
+  assert.equal(whyNot([], [off('a'), target(reader('go_block', null))], null)[0]!.state, 'empty');
 });
 
 test('a snapshot holds until the next is due, and a longer silence is a hole', () => {

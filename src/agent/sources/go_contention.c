@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "agent/sources/go_program.h"
@@ -20,6 +21,7 @@ struct go_contention {
 	enum golang_contention_kind kind;
 	bool settled; /* it is off, and all earlier counts are known */
 	uint64_t bad_buckets;
+	char remedy[160]; /* where it is off */
 };
 
 /* Both types, in the order of golang/contention/contention.h. */
@@ -55,13 +57,9 @@ static int contention_read(struct go_contention *g, struct source_reading *readi
 static void contention_say_idle(const struct go_contention *g, struct source_reading *reading)
 {
 	reading->idle_cause = ERR_CAUSE_PROFILING_OFF;
-	if (g->kind == GOLANG_BLOCK) {
-		reading->idle = "block profiling is off in this process";
-		reading->idle_remedy = "call runtime.SetBlockProfileRate in the program";
-	} else {
-		reading->idle = "mutex profiling is off in this process";
-		reading->idle_remedy = "call runtime.SetMutexProfileFraction in the program";
-	}
+	reading->idle = g->kind == GOLANG_BLOCK ? "block profiling is off in this process"
+						: "mutex profiling is off in this process";
+	reading->idle_remedy = g->remedy;
 }
 
 static int contention_collect_busy(struct go_contention *g, struct source_reading *reading,
@@ -125,6 +123,13 @@ static int contention_open(struct source_shares *shares, const struct source_tar
 	if (!g)
 		return err_oom(err);
 	g->kind = kind;
+	(void)snprintf(g->remedy, sizeof(g->remedy),
+		       kind == GOLANG_BLOCK
+			       ? "call runtime.SetBlockProfileRate(10000) in the program, or run "
+				 "sonde block %d --force-block 10000"
+			       : "call runtime.SetMutexProfileFraction(100) in the program, or run "
+				 "sonde mutex %d --force-mutex 100",
+		       (int)target->info.id.pid);
 	r = agent_go_program_get(shares, target, &g->program, err);
 	if (r == 0) {
 		agent_go_program_lock(g->program);

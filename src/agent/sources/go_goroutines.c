@@ -98,7 +98,7 @@ static int go_goroutines_probe(const void *config, struct source_shares *shares,
 
 	if (r == 0 && ret_answer->yes && !go->goroutine_interval_ns) {
 		source_answer_no(ret_answer, ERR_CAUSE_DISABLED, "goroutine profiles are off",
-				 "start sonde with --goroutine-interval 60s");
+				 "start sonde run with --goroutine-interval 60s");
 		ret_answer->of_file = true;
 	}
 	return r;

@@ -43,7 +43,7 @@ static int go_heap_probe(const void *config, struct source_shares *shares,
 
 	if (r == 0 && ret_answer->yes && go->heap == AGENT_GO_HEAP_DISABLED) {
 		source_answer_no(ret_answer, ERR_CAUSE_DISABLED, "Go heap profiles are off",
-				 "start sonde with --go-heap enabled");
+				 "start sonde run with --go-heap enabled");
 		ret_answer->of_file = true;
 	}
 	return r;
@@ -192,7 +192,8 @@ static int go_heap_turn_on(struct go_heap *g, struct err *err)
 		return golang_rate_hold(&g->rate, g->config->rates,
 					(struct golang_rate_of){.heap = g->heap}, &g->id,
 					GOLANG_DEFAULT_RATE, err);
-	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF, "use --go-heap force to turn it on",
+	return err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF,
+			"start sonde run with --go-heap force",
 			"memory profiling is off in this process");
 }
 
@@ -264,7 +265,7 @@ static int go_heap_collect_busy(struct go_heap *g, struct source_reading *ret_re
 	stats = golang_heap_stats(g->heap);
 	if (r == 0 && stats->rate == 0)
 		r = err_lack(err, -ENOTSUP, ERR_CAUSE_PROFILING_OFF,
-			     "use --go-heap force to turn it on",
+			     "start sonde run with --go-heap force",
 			     "the program has turned memory profiling off");
 	if (r == 0)
 		r = golang_heap_delta_profile(g->heap, &profile, err);

@@ -123,7 +123,7 @@ static int java_probe_all(const struct agent_java_source_config *java, struct so
 		java_refuse_vm(share, &answer);
 	else if (answer.yes && !(java->on && java->java))
 		java_refuse(&answer, true, ERR_CAUSE_DISABLED, "available but off by default",
-			    "start sonde with --java, or run sonde java PID");
+			    "start sonde run with --java, or run sonde java PID");
 	*ret_share = share;
 	*ret_answer = answer;
 	return 0;

@@ -15,7 +15,7 @@
 #include "server/api/routes.h"
 #include "server/api/steps.h"
 
-static void write_kind(struct json *j, const char *unit, bool snapshot)
+void server_api_kind(struct json *j, const char *unit, bool snapshot)
 {
 	json_key(j, "unit");
 	json_cstring(j, unit);
@@ -43,8 +43,7 @@ static int never_stored(const struct server_request *rq, struct err *err)
 		rq->params.text[SERVER_PARAM_SERVICE], rq->params.text[SERVER_PARAM_TYPE]);
 }
 
-/* A window without data still has a mode: the stream's over all time. */
-static int find_mode(const struct server_request *rq, bool *ret_snapshot, struct err *err)
+int server_api_find_mode(const struct server_request *rq, bool *ret_snapshot, struct err *err)
 {
 	_cleanup_free_ struct store_stream *streams = NULL;
 	size_t len = 0;
@@ -57,7 +56,7 @@ static int find_mode(const struct server_request *rq, bool *ret_snapshot, struct
 	return r < 0 ? never_stored(rq, err) : 0;
 }
 
-static const char *type_unit(const char *type)
+const char *server_api_unit(const char *type)
 {
 	const char *colon = strrchr(type, ':');
 
@@ -72,15 +71,24 @@ struct series {
 	struct json j;
 };
 
-/* The numbers of points that are not as they were measured. */
-static void series_write_spread(struct series *s, const char *type, bool snapshot)
+void server_api_spread(struct json *j, const struct query_covered *covered, const char *type,
+		       bool snapshot)
 {
-	json_key(&s->j, "spread");
-	json_array_begin(&s->j);
-	for (size_t i = 0; !snapshot && i < s->steps.n; i++)
-		if (query_covered_is_spread(&s->covered, type, i))
-			json_uint(&s->j, i);
-	json_array_end(&s->j);
+	json_key(j, "spread");
+	json_array_begin(j);
+	for (size_t i = 0; !snapshot && i < covered->n; i++)
+		if (query_covered_is_spread(covered, type, i))
+			json_uint(j, i);
+	json_array_end(j);
+}
+
+void server_api_points(struct json *j, const char *key, const double *points, size_t n)
+{
+	json_key(j, key);
+	json_array_begin(j);
+	for (size_t i = 0; i < n; i++)
+		json_double(j, points[i]);
+	json_array_end(j);
 }
 
 /* Writes unit, mode and points of one type into the open object. */
@@ -98,13 +106,9 @@ static int series_write(struct series *s, const char *type, bool snapshot, struc
 	if (r < 0)
 		return r;
 	query_covered_fill(&s->covered, type, s->points);
-	write_kind(&s->j, type_unit(type), snapshot);
-	json_key(&s->j, "points");
-	json_array_begin(&s->j);
-	for (size_t i = 0; i < s->steps.n; i++)
-		json_double(&s->j, s->points[i]);
-	json_array_end(&s->j);
-	series_write_spread(s, type, snapshot);
+	server_api_kind(&s->j, server_api_unit(type), snapshot);
+	server_api_points(&s->j, "points", s->points, s->steps.n);
+	server_api_spread(&s->j, &s->covered, type, snapshot);
 	server_answer_damaged(&s->j, damaged);
 	return 0;
 }
@@ -225,7 +229,7 @@ static void flame_write(struct json *j, const struct server_request *rq,
 			const struct query_flame *f, uint64_t damaged)
 {
 	json_object_begin(j);
-	write_kind(j, f->about.unit, f->about.snapshot);
+	server_api_kind(j, f->about.unit, f->about.snapshot);
 	server_answer_window(j, rq->params.from_ns, rq->params.to_ns);
 	server_answer_double(j, "total", f->total);
 	if (rq->params.has_before)
@@ -269,7 +273,7 @@ int server_api_flame(const struct server_request *rq, struct server_answer *a, s
 	w.damaged = before.damaged = &damaged;
 	r = query_flame(rq->context->store, &request, &flame, err);
 	if (r == 0 && flame.about.collections == 0)
-		r = find_mode(rq, &flame.about.snapshot, err);
+		r = server_api_find_mode(rq, &flame.about.snapshot, err);
 	if (r < 0)
 		return r;
 	flame_write(&j, rq, &flame, damaged);
@@ -305,11 +309,11 @@ int server_api_top(const struct server_request *rq, struct server_answer *a, str
 	w.damaged = before.damaged = &damaged;
 	r = query_top(rq->context->store, &w, has_before ? &before : NULL, &top, err);
 	if (r == 0 && top.about.collections == 0)
-		r = find_mode(rq, &top.about.snapshot, err);
+		r = server_api_find_mode(rq, &top.about.snapshot, err);
 	if (r < 0)
 		return r;
 	json_object_begin(&j);
-	write_kind(&j, top.about.unit, top.about.snapshot);
+	server_api_kind(&j, top.about.unit, top.about.snapshot);
 	server_answer_double(&j, "total", top.total);
 	if (has_before)
 		server_answer_double(&j, "before_total", top.before_total);
@@ -351,7 +355,7 @@ int server_api_pprof(const struct server_request *rq, struct server_answer *a, s
 	int r = query_profile(rq->context->store, &w, &p, &about, err);
 
 	if (r == 0 && about.collections == 0)
-		r = find_mode(rq, &snapshot, err);
+		r = server_api_find_mode(rq, &snapshot, err);
 	if (r == 0)
 		r = profile_encode_pprof(p, &a->body, err);
 	if (r < 0)

@@ -38,6 +38,8 @@ static const struct {
 	[SERVER_PARAM_GROUP] = {"group", KIND_TEXT, 1, 127, 0},
 	[SERVER_PARAM_AGGREGATE] = {"aggregate", KIND_TEXT, 1, 15, 0},
 	[SERVER_PARAM_SINCE] = {"since", KIND_NUMBER, 0, 9000000000000ULL, 0},
+	[SERVER_PARAM_NAME] = {"name", KIND_TEXT, 1, 4000, 0},
+	[SERVER_PARAM_FILE] = {"file", KIND_TEXT, 1, 4000, 0},
 };
 
 static int hex_digit(char c)

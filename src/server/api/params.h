@@ -35,6 +35,8 @@ enum server_param {
 	SERVER_PARAM_GROUP,
 	SERVER_PARAM_AGGREGATE,
 	SERVER_PARAM_SINCE,
+	SERVER_PARAM_NAME,
+	SERVER_PARAM_FILE,
 	SERVER_PARAM_N,
 };
 
@@ -49,7 +51,7 @@ struct server_param_rules {
 
 struct server_params {
 	uint32_t given;			  /* bits */
-	const char *text[SERVER_PARAM_N]; /* service, type, metric and aggregate */
+	const char *text[SERVER_PARAM_N]; /* service, type, metric, name, ... */
 	uint64_t number[SERVER_PARAM_N];  /* the others; defaults filled in */
 	int64_t from_ns;		  /* defaults filled in */
 	int64_t to_ns;

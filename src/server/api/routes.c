@@ -8,6 +8,8 @@
 #define WINDOW (SERVER_PARAM_BIT(SERVER_PARAM_FROM) | SERVER_PARAM_BIT(SERVER_PARAM_TO))
 #define STREAM (SERVER_PARAM_BIT(SERVER_PARAM_SERVICE) | SERVER_PARAM_BIT(SERVER_PARAM_TYPE))
 #define DATA (STREAM | WINDOW | SERVER_PARAM_BIT(SERVER_PARAM_LABEL))
+#define NAME SERVER_PARAM_BIT(SERVER_PARAM_NAME)
+#define FUNCTION (DATA | NAME | SERVER_PARAM_BIT(SERVER_PARAM_FILE))
 #define BEFORE                                                                                     \
 	(SERVER_PARAM_BIT(SERVER_PARAM_BEFORE_FROM) | SERVER_PARAM_BIT(SERVER_PARAM_BEFORE_TO))
 
@@ -23,7 +25,10 @@ static const struct server_route routes[] = {
 	  false},
 	 true,
 	 server_api_overview},
-	{"/api/targets", {0}, false, server_api_targets},
+	{"/api/targets",
+	 {SERVER_PARAM_BIT(SERVER_PARAM_SERVICE), 0, false},
+	 false,
+	 server_api_targets},
 	{"/api/labels",
 	 {SERVER_PARAM_BIT(SERVER_PARAM_SERVICE) | WINDOW, SERVER_PARAM_BIT(SERVER_PARAM_SERVICE),
 	  false},
@@ -43,6 +48,14 @@ static const struct server_route routes[] = {
 	 {DATA | BEFORE | SERVER_PARAM_BIT(SERVER_PARAM_LIMIT), STREAM, false},
 	 true,
 	 server_api_top},
+	{"/api/function",
+	 {FUNCTION | BEFORE | SERVER_PARAM_BIT(SERVER_PARAM_LIMIT), STREAM | NAME, false},
+	 true,
+	 server_api_function},
+	{"/api/function/series",
+	 {FUNCTION | SERVER_PARAM_BIT(SERVER_PARAM_STEP_MS), STREAM | NAME, false},
+	 true,
+	 server_api_function_series},
 	{"/api/pprof", {DATA, STREAM, false}, true, server_api_pprof},
 	{"/api/events",
 	 {WINDOW | SERVER_PARAM_BIT(SERVER_PARAM_SERVICE), 0, false},
@@ -69,7 +82,7 @@ const struct server_route *server_routes_find(const char *path)
 
 int server_routes_unknown(const char *path, struct err *err)
 {
-	char known[256] = "";
+	char known[512] = "";
 	size_t len = 0;
 
 	for (const struct server_route *r = routes; r->path && len < sizeof(known); r++)

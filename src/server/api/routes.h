@@ -5,6 +5,7 @@
 
 #include "agent/agent.h"
 #include "features/features.h"
+#include "query/covered.h"
 #include "server/api/answer.h"
 #include "server/api/params.h"
 #include "server/api/steps.h"
@@ -49,6 +50,9 @@ int server_api_labels(const struct server_request *rq, struct server_answer *a, 
 int server_api_series(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_flame(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_top(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_function(const struct server_request *rq, struct server_answer *a, struct err *err);
+int server_api_function_series(const struct server_request *rq, struct server_answer *a,
+			       struct err *err);
 int server_api_pprof(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_events(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_stored_metrics(const struct server_request *rq, struct server_answer *a,
@@ -60,6 +64,15 @@ bool server_api_features(const struct server_context *context, struct features *
 /* The steps that step_ms asks for, or round ones. -EINVAL: too many. */
 int server_api_steps(const struct server_request *rq, struct server_steps *ret_steps,
 		     struct err *err);
+/* "unit" and "mode" of a type. */
+void server_api_kind(struct json *j, const char *unit, bool snapshot);
+const char *server_api_unit(const char *type);
+/* A window without data still has a mode: the stream's over all time. -ENOENT: never stored. */
+int server_api_find_mode(const struct server_request *rq, bool *ret_snapshot, struct err *err);
+void server_api_points(struct json *j, const char *key, const double *points, size_t n);
+/* The numbers of points that are not as they were measured. */
+void server_api_spread(struct json *j, const struct query_covered *covered, const char *type,
+		       bool snapshot);
 /* A window may have no data of a service; -ENOENT if the service was never stored. */
 int server_api_find_service(const struct server_request *rq, struct err *err);
 /* The result of json_finish() as our error. */

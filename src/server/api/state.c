@@ -158,6 +158,7 @@ static void target_readers(struct json *j, const struct agent_target *t)
 	for (size_t i = 0; i < MIN(t->n_sources, ARRAY_SIZE(t->sources)); i++) {
 		json_object_begin(j);
 		server_answer_text(j, "reader", t->sources[i].source);
+		server_answer_text(j, "family", t->sources[i].family);
 		json_key(j, "available");
 		json_bool(j, t->sources[i].answer.yes);
 		server_answer_text(
@@ -199,6 +200,7 @@ static void target_write(struct json *j, const struct agent_target *t)
 int server_api_targets(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
 	_cleanup_(agent_targets_release) struct agent_targets targets = {};
+	const char *service = rq->params.text[SERVER_PARAM_SERVICE];
 	struct json j = json_to(&a->body);
 
 	if (rq->context->agent && agent_targets(rq->context->agent, &targets) < 0)
@@ -207,7 +209,8 @@ int server_api_targets(const struct server_request *rq, struct server_answer *a,
 	json_key(&j, "targets");
 	json_array_begin(&j);
 	for (size_t i = 0; i < targets.len; i++)
-		target_write(&j, &targets.items[i]);
+		if (!service || strcmp(service, targets.items[i].target.info.service) == 0)
+			target_write(&j, &targets.items[i]);
 	json_array_end(&j);
 	json_object_end(&j);
 	return server_api_finish(&j, err);

@@ -211,3 +211,21 @@ int store_block_sum_sums(struct store_codec *c, struct view block, struct store_
 	sums->torn = false;
 	return 0;
 }
+
+int store_block_read_sums(struct store_codec *c, struct view block, const uint8_t *marks,
+			  struct store_block_reading *reading)
+{
+	struct sums_reader opened, s;
+	struct store_block_value v;
+	int r = sums_open(c, block, &opened);
+
+	if (r < 0)
+		return r;
+	s = opened;
+	for (uint64_t i = 0; i < s.n; i++) {
+		if (!sums_next(&s, &v))
+			return -EBADMSG;
+		store_block_reading_add(reading, marks[v.stack], v.value);
+	}
+	return 0;
+}

@@ -87,3 +87,33 @@ int store_block_sum_sums(struct store_codec *c, struct view block, struct store_
 /* Only collections with from_ms <= time < to_ms within the hour. */
 int store_block_sum_pack(struct store_codec *c, struct view block, uint32_t from_ms, uint32_t to_ms,
 			 struct store_block_sums *sums);
+
+/* How the stacks of a function count, by stack id: STORE_BLOCK_MAX_STACK + 1 of them. */
+enum store_block_mark {
+	STORE_BLOCK_UNMARKED,
+	STORE_BLOCK_TOTAL, /* the function is in it */
+	STORE_BLOCK_SELF,  /* and it is the leaf */
+};
+
+/* What the marked stacks have at one time. */
+struct store_block_reading {
+	uint32_t ms; /* in the hour */
+	int64_t self;
+	int64_t total;
+};
+
+static inline void store_block_reading_add(struct store_block_reading *r, uint8_t mark,
+					   int64_t value)
+{
+	if (mark >= STORE_BLOCK_TOTAL)
+		r->total = store_block_add(r->total, value);
+	if (mark >= STORE_BLOCK_SELF)
+		r->self = store_block_add(r->self, value);
+}
+
+/* Adds one collection. What was added before a failure stays. */
+int store_block_read_sums(struct store_codec *c, struct view block, const uint8_t *marks,
+			  struct store_block_reading *reading);
+/* Appends a reading for each time of the pack; nothing on failure. */
+int store_block_read_pack(struct store_codec *c, struct view block, const uint8_t *marks,
+			  struct buf *out);

@@ -118,7 +118,8 @@ struct pack_reader {
 	uint64_t differences;
 	uint64_t first; /* indexes of times to be added: first <= index < last */
 	uint64_t last;
-	bool whole; /* all of them */
+	bool whole;   /* all of them */
+	bool by_time; /* the index of times is needed all the same */
 	struct store_cursor columns[N_COLUMNS];
 };
 
@@ -142,32 +143,48 @@ static bool reader_window(struct pack_reader *p, uint32_t from_ms, uint32_t to_m
 	return true;
 }
 
+static int reader_begin(struct pack_reader *p, struct view block, struct store_cursor *ret_body)
+{
+	struct store_cursor *body = ret_body;
+	int r = store_codec_open(block, STORE_CODEC_PACK, body);
+
+	if (r < 0)
+		return r;
+	if (!store_cursor_varint(body, &p->n_times) || !store_cursor_varint(body, &p->n_stacks) ||
+	    !store_cursor_varint(body, &p->n_samples) || !store_cursor_varint(body, &p->divisor) ||
+	    !store_cursor_varint(body, &p->differences))
+		return -EBADMSG;
+	return p->divisor == 0 || p->divisor > INT64_MAX ? -EBADMSG : 0;
+}
+
+/* The columns from first up to end. */
+static int reader_columns(struct pack_reader *p, struct store_codec *c, struct store_cursor *body,
+			  unsigned int first, unsigned int end)
+{
+	int r = 0;
+
+	for (unsigned int i = first; r == 0 && i < end; i++) {
+		if (i == COLUMN_INDEX && p->whole && !p->by_time)
+			r = store_codec_skip_column(body);
+		else
+			r = store_codec_get_column(c, body, i, &p->columns[i]);
+	}
+	return r;
+}
+
 static int reader_open(struct pack_reader *p, struct store_codec *c, struct view block,
 		       uint32_t from_ms, uint32_t to_ms)
 {
 	struct store_cursor body;
-	int r = store_codec_open(block, STORE_CODEC_PACK, &body);
+	int r = reader_begin(p, block, &body);
 
+	if (r == 0)
+		r = reader_columns(p, c, &body, COLUMN_TIMES, COLUMN_STACKS);
 	if (r < 0)
 		return r;
-	if (!store_cursor_varint(&body, &p->n_times) || !store_cursor_varint(&body, &p->n_stacks) ||
-	    !store_cursor_varint(&body, &p->n_samples) ||
-	    !store_cursor_varint(&body, &p->divisor) ||
-	    !store_cursor_varint(&body, &p->differences))
+	if (!reader_window(p, from_ms, to_ms))
 		return -EBADMSG;
-	if (p->divisor == 0 || p->divisor > INT64_MAX)
-		return -EBADMSG;
-	for (unsigned int i = 0; i < N_COLUMNS; i++) {
-		if (i == COLUMN_INDEX && p->whole)
-			r = store_codec_skip_column(&body);
-		else
-			r = store_codec_get_column(c, &body, i, &p->columns[i]);
-		if (r < 0)
-			return r;
-		if (i == COLUMN_TIMES && !reader_window(p, from_ms, to_ms))
-			return -EBADMSG;
-	}
-	return 0;
+	return reader_columns(p, c, &body, COLUMN_STACKS, N_COLUMNS);
 }
 
 /* Adds the values of one stack; the sum still has to be multiplied by the divisor. */
@@ -377,4 +394,123 @@ int store_block_sum_pack(struct store_codec *c, struct view block, uint32_t from
 	sums->samples += samples;
 	sums->torn = false;
 	return 0;
+}
+
+static bool skip_varints(struct store_cursor *c, uint64_t n)
+{
+	uint64_t word;
+
+	while (n >= 8 && store_cursor_left(c) >= sizeof(word)) {
+		memcpy(&word, c->at, sizeof(word));
+		n -= (uint64_t)__builtin_popcountll(~word & ENDS);
+		c->at += sizeof(word);
+	}
+	for (; n > 0 && c->at < c->end; c->at++)
+		n -= *c->at < 0x80;
+	return n == 0;
+}
+
+/* The n samples of one stack, each to the reading of its time. */
+static bool read_stack(struct pack_reader *p, uint64_t n, uint8_t mark,
+		       struct store_block_reading *readings)
+{
+	struct store_cursor *values = &p->columns[COLUMN_VALUES],
+			    *index = &p->columns[COLUMN_INDEX];
+	uint64_t before = 0, time = 0, word;
+
+	for (uint64_t i = 0; i < n; i++) {
+		int64_t value;
+
+		if (!store_cursor_varint(values, &word))
+			return false;
+		value = (int64_t)(before + (uint64_t)store_unzigzag(word));
+		if (p->differences)
+			before = (uint64_t)value;
+		if (!store_cursor_varint(index, &word) || word >= p->n_times - time)
+			return false;
+		time += word;
+		store_block_reading_add(&readings[time], mark,
+					multiply(value, (int64_t)p->divisor));
+	}
+	return true;
+}
+
+static int read_marked(struct pack_reader *p, const uint8_t *marks,
+		       struct store_block_reading *readings)
+{
+	uint64_t stack = 0, left = p->n_samples, skipped = 0, n;
+
+	for (uint64_t i = 0; i < p->n_stacks; i++) {
+		if (!reader_next(p, &stack, &n) || n > left)
+			return -EBADMSG;
+		left -= n;
+		if (marks[stack] == STORE_BLOCK_UNMARKED) {
+			skipped += n;
+			continue;
+		}
+		if (!skip_varints(&p->columns[COLUMN_VALUES], skipped) ||
+		    !skip_varints(&p->columns[COLUMN_INDEX], skipped) ||
+		    !read_stack(p, n, marks[stack], readings))
+			return -EBADMSG;
+		skipped = 0;
+	}
+	return left == 0 ? 0 : -EBADMSG;
+}
+
+static bool any_marked(const struct pack_reader *p, const uint8_t *marks)
+{
+	struct store_cursor stacks = p->columns[COLUMN_STACKS];
+	uint64_t stack = 0, delta;
+
+	while (store_cursor_varint(&stacks, &delta) && delta <= STORE_BLOCK_MAX_STACK) {
+		stack += delta;
+		if (stack > STORE_BLOCK_MAX_STACK)
+			break;
+		if (marks[stack] != STORE_BLOCK_UNMARKED)
+			return true;
+	}
+	return false;
+}
+
+/* A reading for each time of the pack, without values yet. */
+static int read_times(const struct pack_reader *p, struct buf *out)
+{
+	struct store_cursor times = p->columns[COLUMN_TIMES];
+	struct store_block_reading reading = {0};
+	uint64_t delta, ms = 0;
+
+	if (p->n_times > STORE_BLOCK_MAX_SAMPLES)
+		return -EBADMSG;
+	for (uint64_t i = 0; i < p->n_times; i++) {
+		if (!store_cursor_varint(&times, &delta) || delta >= STORE_BLOCK_HOUR_MS - ms)
+			return -EBADMSG;
+		ms += delta;
+		reading.ms = (uint32_t)ms;
+		if (buf_append(out, &reading, sizeof(reading)) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int store_block_read_pack(struct store_codec *c, struct view block, const uint8_t *marks,
+			  struct buf *out)
+{
+	struct pack_reader p = {.by_time = true};
+	struct store_cursor body;
+	size_t before = out->len;
+	int r = reader_begin(&p, block, &body);
+
+	if (r == 0)
+		r = reader_columns(&p, c, &body, COLUMN_TIMES, COLUMN_COUNTS);
+	if (r == 0)
+		r = read_times(&p, out);
+	/* Most functions are not in most hours: their values need not be decompressed. */
+	if (r == 0 && any_marked(&p, marks)) {
+		r = reader_columns(&p, c, &body, COLUMN_COUNTS, N_COLUMNS);
+		if (r == 0)
+			r = read_marked(&p, marks, (void *)(out->data + before));
+	}
+	if (r < 0)
+		out->len = before;
+	return r;
 }

@@ -550,6 +550,7 @@ static const struct store_ops sqlite_ops = {
 	.close = sqlite_close,
 	.sum = store_sqlite_sum,
 	.series = store_sqlite_series,
+	.curve = store_sqlite_curve,
 	.streams = store_sqlite_streams,
 	.label_totals = store_sqlite_label_totals,
 	.labelsets = store_sqlite_labelsets,

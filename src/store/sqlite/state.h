@@ -168,6 +168,9 @@ int store_sqlite_series(struct store *store, const struct store_window *window,
 int store_sqlite_label_totals(struct store *store, const struct store_window *window,
 			      const char *key, struct store_label_total **ret_totals,
 			      size_t *ret_len, struct err *err);
+int store_sqlite_curve(struct store *store, const struct store_window *window,
+		       const struct store_function *function, const struct store_curve *curve,
+		       struct err *err);
 int store_sqlite_streams(struct store *store, int64_t from_ns, int64_t to_ns,
 			 struct store_stream **ret_streams, size_t *ret_len, struct err *err);
 int store_sqlite_labelsets(struct store *store, const char *service, int64_t from_ns, int64_t to_ns,

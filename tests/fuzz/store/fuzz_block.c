@@ -158,6 +158,24 @@ static void feed_pack(struct store_codec *c, struct view block, uint32_t from_ms
 		assert(values[i] == 0);
 }
 
+/* Every third stack is a function's, every ninth its own. */
+static void feed_readings(struct store_codec *c, struct view block)
+{
+	static uint8_t marks[STORE_BLOCK_MAX_STACK + 1];
+	_cleanup_(buf_release) struct buf out = {0};
+	struct store_block_reading one = {0};
+	const struct store_block_reading *all;
+
+	for (uint32_t i = 0; i <= STORE_BLOCK_MAX_STACK; i += 3)
+		marks[i] = i % 9 ? STORE_BLOCK_TOTAL : STORE_BLOCK_SELF;
+	(void)store_block_read_sums(c, block, marks, &one);
+	if (store_block_read_pack(c, block, marks, &out) < 0)
+		assert(out.len == 0);
+	all = (const void *)out.data;
+	for (size_t i = 0; i < out.len / sizeof(*all); i++)
+		assert(all[i].ms < STORE_BLOCK_HOUR_MS && (i == 0 || all[i].ms >= all[i - 1].ms));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_(store_codec_release) struct store_codec c = {0};
@@ -177,6 +195,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	v = view_of(block, size + 5);
 	crc = crc32c(view_of(block + 6, size - 1));
 	memcpy(block + 2, &crc, sizeof(crc));
+	feed_readings(&c, v);
 	switch (block[1]) {
 	case STORE_CODEC_SUMS:
 		feed_sums(&c, v, &sums);

@@ -1,6 +1,7 @@
 """Starts target programs and sonde itself, for the oracle tests."""
 import functools
 import os
+import re
 import select
 import signal
 import subprocess
@@ -95,6 +96,17 @@ def pprof_top(go, path, *args):
     assert done.returncode == 0, done.stderr
     return [line for line in done.stdout.splitlines()
             if not line.startswith(("File:", "Time:", "Build ID:"))]
+
+
+def pprof_list(go, path, function, unit):
+    """{line: (flat, cum)} as `go tool pprof -list` prints them, of lines that have any."""
+    done = subprocess.run([go, "tool", "pprof", f"-list=^{re.escape(function)}$", f"-unit={unit}", path],
+                          capture_output=True, text=True, timeout=3 * LIMIT,
+                          env=dict(os.environ, GOTOOLCHAIN="local", GOFLAGS="", GOENV="off"))
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^ *(\S+) +(\S+) +(\d+):", done.stdout, re.M)
+    value = lambda text: 0 if text == "." else float(text.removesuffix(unit))
+    return {int(line): (value(flat), value(cum)) for flat, cum, line in rows if (flat, cum) != (".", ".")}
 
 
 @functools.lru_cache(maxsize=None)

@@ -107,6 +107,22 @@ void store_overview_release(struct store_overview *overview)
 	arena_release(&overview->memory);
 }
 
+/* Of three points the second is a gap, and the third could not be read. */
+int store_curve(struct store *s, const struct store_window *window,
+		const struct store_function *function, const struct store_curve *curve,
+		struct err *err)
+{
+	(void)window;
+	if (s->error)
+		return err_set(err, s->error, "the store does not like this");
+	for (size_t i = 0; i < curve->n; i++) {
+		curve->self[i] = i % 3 ? NAN : (double)strlen(function->name);
+		curve->total[i] = i % 3 ? NAN : 10 + (double)i;
+		curve->unread[i] = i % 3 == 2;
+	}
+	return 0;
+}
+
 int store_streams(struct store *s, int64_t from_ns, int64_t to_ns,
 		  struct store_stream **ret_streams, size_t *ret_len, struct err *err)
 {
@@ -211,6 +227,7 @@ int agent_targets(struct agent *agent, struct agent_targets *ret_targets)
 		.id = {.pid = 17, .start_ticks = 99}, .comm = "sh\"op\\\n\xff", .service = "shop"};
 	t[0].n_sources = 1;
 	t[0].sources[0].source = "go-heap";
+	t[0].sources[0].family = "go_heap";
 	t[0].sources[0].answer.yes = true;
 	t[0].metrics = metrics_new();
 	t[1].metrics = metrics_new();
@@ -223,6 +240,7 @@ int agent_targets(struct agent *agent, struct agent_targets *ret_targets)
 	t[1].target.info = (struct proc_info){.id = {.pid = 18}, .comm = "sh", .service = "sh"};
 	t[1].n_sources = 1;
 	t[1].sources[0].source = "go-heap";
+	t[1].sources[0].family = "go_heap";
 	t[1].sources[0].answer.cause = ERR_CAUSE_NOT_GO;
 	(void)snprintf(t[1].sources[0].answer.reason, 256, "not a Go program");
 	*ret_targets = (struct agent_targets){.items = t, .len = 2};
@@ -448,6 +466,19 @@ static void every_route_answers(void **state)
 	expect("/api/top?" TWO_WINDOWS "&limit=1", 200,
 	       "\"functions\":5,\"rows\":[{\"name\":\"gone\",\"file\":\"file.go\",\"self\":0,"
 	       "\"total\":0,\"before_self\":4,\"before_total\":4}]}");
+	expect("/api/targets?service=sh", 200, "{\"targets\":[{\"pid\":18,");
+	expect("/api/targets?service=nobody", 200, "{\"targets\":[]}");
+	expect("/api/targets?service=sh", 200,
+	       "\"reader\":\"go-heap\",\"family\":\"go_heap\",\"available\":false");
+	expect("/api/function?" TWO_WINDOWS "&name=main", 200,
+	       "\"name\":\"main\",\"file\":\"file.go\",\"self\":0,\"before_self\":0,\"total\":3.5,"
+	       "\"before_total\":7,\"window_total\":3.5,\"before_window_total\":7,\"n_lines\":1,"
+	       "\"n_callers\":0,\"n_callees\":3,\"lines\":[{\"file\":\"file.go\",\"line\":7,");
+	expect("/api/function?" WINDOW "&from=5000&to=6000&name=main&limit=1", 200,
+	       "\"callers\":[],\"callees\":[{\"name\":\"a\",\"total\":2.5}]}");
+	expect("/api/function/series?" WINDOW "&name=main&from=5000&to=5060&step_ms=20000", 200,
+	       "\"unit\":\"bytes\",\"mode\":\"snapshot\",\"self\":[4,null,null],\"total\":"
+	       "[10,null,null],\"spread\":[]}");
 	expect("/", 200, "<html");
 	expect("/any/page", 200, "<html");
 }
@@ -467,6 +498,11 @@ static void wrong_questions_get_a_sentence(void **state)
 	expect("/api/series?service=x&type=y", 404, "no stored profiles of service 'x'");
 	expect("/api/series?service=x&type=y&type=z", 404, "no stored profiles of service 'x'");
 	expect("/api/flame?" WINDOW "&type=y", 400, "type is given twice");
+	expect("/api/function?" WINDOW, 400, "missing parameter name");
+	expect("/api/function?" WINDOW "&name=", 400, "name must have 1 to 4000 bytes");
+	expect("/api/function/series?service=x&type=y&name=z", 404, "of service 'x'");
+	expect("/api/function/series?service=shop&type=go_runtime:rss:bytes&name=z", 400,
+	       "has no stacks");
 	expect("/api/health?x=1", 400, "this path has none");
 	store.error = -EIO;
 	expect("/api/flame?" WINDOW, 500, "the store does not like this");
@@ -1069,6 +1105,8 @@ static void answers_have_the_keys_of_the_docs(void **state)
 		{"GET `/api/labels`", "/api/labels?service=shop"},
 		{"GET `/api/series`", "/api/series?" WINDOW},
 		{"GET `/api/top`", "/api/top?" TWO_WINDOWS},
+		{"GET `/api/function`", "/api/function?" TWO_WINDOWS "&name=a"},
+		{"GET `/api/function/series`", "/api/function/series?" WINDOW "&name=a"},
 	};
 	_cleanup_(buf_release) struct buf docs = {0};
 	const char *at;

@@ -22,6 +22,7 @@
 enum {
 	ANSWER_SUM,
 	ANSWER_SERIES,
+	ANSWER_CURVE,
 	ANSWER_STREAMS,
 	ANSWER_SETS,
 	ANSWER_METRIC,
@@ -76,6 +77,27 @@ static uint64_t answer_series(struct rig *rig)
 		hash = mix(hash, points, sizeof(points));
 	}
 	return hash;
+}
+
+static uint64_t answer_curve(struct rig *rig)
+{
+	const struct store_function function = {.name = "main.main"};
+	struct store_window w = {.service = "svc",
+				 .type = TYPE_INUSE,
+				 .from_ns = DAY_0,
+				 .to_ns = DAY_0 + 4 * HOUR_NS,
+				 .stands = true,
+				 .damaged = &rig->damaged};
+	double points[2][48];
+	uint8_t unread[48];
+	const struct store_curve curve = {.step_ns = HOUR_NS / 12,
+					  .n = 48,
+					  .self = points[0],
+					  .total = points[1],
+					  .unread = unread};
+
+	assert_int_equal(store_curve(rig->store, &w, &function, &curve, NULL), 0);
+	return mix(0, points, sizeof(points));
 }
 
 static uint64_t answer_streams(struct rig *rig)
@@ -168,6 +190,7 @@ static void ask_all(struct rig *rig, uint64_t ret[N_ANSWERS])
 {
 	ret[ANSWER_SUM] = answer_sum(rig, TYPE_ALLOC) ^ hash_mix(answer_sum(rig, TYPE_INUSE));
 	ret[ANSWER_SERIES] = answer_series(rig);
+	ret[ANSWER_CURVE] = answer_curve(rig);
 	ret[ANSWER_STREAMS] = answer_streams(rig);
 	ret[ANSWER_SETS] = answer_sets(rig);
 	ret[ANSWER_METRIC] = answer_metric(rig);
@@ -180,6 +203,7 @@ static bool are_marked(struct rig *rig, const uint64_t right[N_ANSWERS])
 {
 	static uint64_t (*const asks[N_ANSWERS])(struct rig *) = {
 		[ANSWER_SERIES] = answer_series,
+		[ANSWER_CURVE] = answer_curve,
 		[ANSWER_METRIC] = answer_metric,
 		[ANSWER_EVENTS] = answer_events,
 		[ANSWER_OVERVIEW] = answer_overview,
