@@ -47,15 +47,6 @@ static int frames_name_mappings(struct profile_frames *f, struct profile *p)
 	return r;
 }
 
-/* Go names have dots of their own, and so do those that a perf map gives Java methods. */
-static enum profile_suffix_trust suffix_trust(const struct profile *p,
-					      const struct profile_function *f, uint32_t mapping)
-{
-	if (view_ends_with(profile_string(p, f->file), ".go"))
-		return PROFILE_SUFFIX_NEVER;
-	return mapping == PROFILE_NO_MAPPING ? PROFILE_SUFFIX_NUMBERED : PROFILE_SUFFIX_ALL;
-}
-
 static int frames_name_function(struct profile_frames *f, struct profile *p, uint32_t function,
 				uint32_t mapping)
 {
@@ -66,7 +57,8 @@ static int frames_name_function(struct profile_frames *f, struct profile *p, uin
 	if (f->function_names[function] != 0)
 		return 0;
 	f->function_names[function] = fn->name;
-	len = profile_suffix_start(name, suffix_trust(p, fn, mapping));
+	len = profile_suffix_start(name, profile_suffix_trust_of(profile_string(p, fn->file),
+								 mapping != PROFILE_NO_MAPPING));
 	if (len == name.len)
 		return 0;
 	return profile_add_string(p, view_of(name.data, len), &f->function_names[function]);

@@ -1,7 +1,6 @@
 /* src/profile/suffix.c: see suffix.h. */
 #include "profile/suffix.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -73,6 +72,14 @@ static size_t strip_clone(struct view name)
 			break;
 	}
 	return name.len;
+}
+
+/* Go names have dots of their own, and so do those that a perf map gives Java methods. */
+enum profile_suffix_trust profile_suffix_trust_of(struct view file, bool mapped)
+{
+	if (view_ends_with(file, ".go"))
+		return PROFILE_SUFFIX_NEVER;
+	return mapped ? PROFILE_SUFFIX_ALL : PROFILE_SUFFIX_NUMBERED;
 }
 
 size_t profile_suffix_start(struct view name, enum profile_suffix_trust trust)

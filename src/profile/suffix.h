@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/view.h"
@@ -16,6 +17,9 @@ enum profile_suffix_trust {
 	PROFILE_SUFFIX_NUMBERED, /* unknown: ".part.0", but not ".cold", which may be a method */
 	PROFILE_SUFFIX_ALL,	 /* native code */
 };
+
+/* By its source file, and whether the program or library that it is part of is known. */
+enum profile_suffix_trust profile_suffix_trust_of(struct view file, bool mapped);
 
 /* The length of the name without its suffixes; at least 1 of a name that is not empty. */
 size_t profile_suffix_start(struct view name, enum profile_suffix_trust trust);

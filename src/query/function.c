@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/sum.h"
+#include "profile/frames.h"
 #include "query/sums.h"
 
 /* The bytes of a line's key: its number, then its file. */
@@ -30,6 +31,7 @@ struct function_build {
 	struct buf key;	    /* scratch */
 	uint64_t sample;
 	/* The window being added. */
+	struct profile_frames frames;
 	const struct profile *profile;
 	bool *matches; /* by function of the profile */
 	size_t index;
@@ -47,6 +49,7 @@ static void build_release(struct function_build *b)
 	tallies_release(&b->callers);
 	tallies_release(&b->callees);
 	buf_release(&b->key);
+	profile_frames_release(&b->frames);
 	free(b->matches);
 }
 
@@ -78,7 +81,7 @@ static void count(struct function_build *b, struct tally *t, int64_t value)
 
 static struct view frame_name(const struct function_build *b, const struct profile_line *frame)
 {
-	return profile_string(b->profile, profile_function_at(b->profile, frame->function)->name);
+	return profile_string(b->profile, b->frames.function_names[frame->function]);
 }
 
 static int count_neighbour(struct function_build *b, struct tallies *of,
@@ -174,7 +177,8 @@ static int find_matches(struct function_build *b)
 	for (size_t i = 0; i < profile_n_functions(p); i++) {
 		const struct profile_function *f = profile_function_at(p, i);
 
-		b->matches[i] = view_eq(profile_string(p, f->name), view_str(b->function->name)) &&
+		b->matches[i] = view_eq(profile_string(p, b->frames.function_names[i]),
+					view_str(b->function->name)) &&
 				(!b->function->file ||
 				 view_eq(profile_string(p, f->file), view_str(b->function->file)));
 	}
@@ -187,7 +191,10 @@ static int add_window(struct function_build *b, const struct store_sum *sum, siz
 
 	b->profile = sum->profile;
 	b->index = index;
-	r = find_matches(b);
+	profile_frames_release(&b->frames);
+	r = profile_frames_init(&b->frames, sum->profile, NULL);
+	if (r == 0)
+		r = find_matches(b);
 	for (size_t i = 0; r == 0 && i < profile_n_samples(b->profile); i++) {
 		const struct profile_sample *s = profile_sample_at(b->profile, i);
 

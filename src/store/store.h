@@ -133,7 +133,7 @@ int store_label_totals(struct store *store, const struct store_window *window, c
 
 /* A function over time, in steps as above. */
 struct store_function {
-	const char *name;
+	const char *name; /* without what a compiler appended to it (profile/suffix.h) */
 	const char *file; /* NULL: any */
 };
 struct store_curve {

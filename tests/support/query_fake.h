@@ -20,8 +20,8 @@
 
 struct fake_stack {
 	/*
-	 * "main;work;leaf", root first; "7|main;work" of the process 7; "work@12" at line 12 (else 7);
-	 * "work@lib.so" of that file, without a source
+	 * "main;work;leaf", root first; "7|main;work" of the process 7; "work@12" at line 12 (else
+	 * 7); "work@lib.so" of that file, without a source
 	 */
 	const char *frames;
 	int64_t value;

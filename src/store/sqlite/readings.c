@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/suffix.h"
 #include "store/codec/chunk.h"
 #include "store/sqlite/dict.h"
 
@@ -26,10 +27,12 @@ void store_readings_release(struct store_readings *r)
 static int mark_frame(void *ctx, uint32_t id, const struct store_chunk_frame *f)
 {
 	struct store_readings *r = ctx;
+	struct view name = f->name;
 
 	if (id >= STORE_CHUNK_MAX_FRAMES)
 		return -EBADMSG;
-	if (view_eq(f->name, view_str(r->function->name)) &&
+	name.len = profile_suffix_start(name, profile_suffix_trust_of(f->file, f->module.len > 0));
+	if (view_eq(name, view_str(r->function->name)) &&
 	    (!r->function->file || view_eq(f->file, view_str(r->function->file))))
 		r->frames[id / 8] |= (uint8_t)(1U << id % 8);
 	return 0;
