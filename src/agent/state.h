@@ -250,6 +250,8 @@ void agent_departed_forget(struct agent *agent, uint64_t now); /* those before i
 void agent_targets_discover(struct agent *agent);
 /* At the start of an interval: finds execs and reused pids. */
 void agent_targets_verify(struct agent *agent);
+/* The target with this pid; NULL if there is none. */
+struct agent_slot *agent_targets_find(const struct agent *agent, pid_t pid);
 /* Starts the jobs that are due; returns when to call again. */
 uint64_t agent_targets_send_due(struct agent *agent);
 /*

@@ -16,21 +16,6 @@
 /* Ancestors that are looked at: more than this are no shell's work. */
 #define PARENTS_MAX 32
 
-static const struct agent_slot *slot_of_pid(const struct agent *a, pid_t pid)
-{
-	size_t lo = 0, hi = a->n_known;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (a->known[mid].pid < pid)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < a->n_known && a->known[lo].pid == pid ? a->known[lo].slot : NULL;
-}
-
 /* Both are since boot. */
 static bool is_elder(const struct proc_id *id, uint64_t now_ns)
 {
@@ -48,7 +33,7 @@ bool agent_targets_find_parent(const struct agent *a, struct proc_info *info)
 
 	info->parent_service[0] = 0;
 	for (int i = 0; i < PARENTS_MAX && pid > 0; i++) {
-		const struct agent_slot *slot = slot_of_pid(a, pid);
+		const struct agent_slot *slot = agent_targets_find(a, pid);
 		const struct proc_info *parent;
 
 		if (pid == a->self.id.pid)

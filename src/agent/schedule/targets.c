@@ -310,7 +310,9 @@ static void memory_write(struct agent *a)
 	for (size_t i = 0; when.time_ns && i < a->n_known; i++) {
 		const struct agent_slot *slot = a->known[i].slot;
 
-		if (slot && slot->looked_ns && slot->rss_bytes && !slot->target.info.opted_out)
+		/* After an exec its labels are still to come. */
+		if (slot && slot->looked_ns && !slot->look_again && slot->rss_bytes &&
+		    !slot->target.info.opted_out)
 			agent_slot_deliver_memory(a, slot, when);
 	}
 }
@@ -483,22 +485,26 @@ uint64_t agent_targets_send_due(struct agent *a)
 	return next;
 }
 
-static struct agent_slot *slot_find(const struct agent *a, const struct proc_id *id)
+struct agent_slot *agent_targets_find(const struct agent *a, pid_t pid)
 {
 	size_t lo = 0, hi = a->n_known;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (a->known[mid].pid < id->pid)
+		if (a->known[mid].pid < pid)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo == a->n_known || a->known[lo].pid != id->pid || !a->known[lo].slot ||
-	    a->known[lo].slot->target.info.id.start_ticks != id->start_ticks)
-		return NULL;
-	return a->known[lo].slot;
+	return lo < a->n_known && a->known[lo].pid == pid ? a->known[lo].slot : NULL;
+}
+
+static struct agent_slot *slot_find(const struct agent *a, const struct proc_id *id)
+{
+	struct agent_slot *slot = agent_targets_find(a, id->pid);
+
+	return slot && slot->target.info.id.start_ticks == id->start_ticks ? slot : NULL;
 }
 
 /* It is about another program than the slot: one of them is from before an exec. */
@@ -557,6 +563,17 @@ static enum agent_delivery_verdict judge_by_slot(struct agent *a, struct deliver
 	d->resource = resource_ref(slot->resource);
 	if (d->record->kind == RECORD_METRICS)
 		(void)live_take(&slot->pushed, d->record->metrics);
+	return AGENT_DELIVERY_TAKE;
+}
+
+/* About one that was examined long ago; it is not waited for. */
+static enum agent_delivery_verdict judge_urgent(const struct agent *a, struct delivery *d)
+{
+	const struct agent_slot *slot = slot_find(a, &d->info.id);
+
+	if (!slot || !slot->resource || slot_runs_other(slot, &d->info))
+		return judge_departed(a, d);
+	d->resource = resource_ref(slot->resource);
 	return AGENT_DELIVERY_TAKE;
 }
 
@@ -619,7 +636,8 @@ static bool name_is_safe(struct agent *a, const struct delivery *d)
 
 	(void)pthread_mutex_lock(&a->lock);
 	slot = slot_find(a, d->resource ? &d->resource->process : &d->info.id);
-	safe = slot && slot->looked_ns && slot->has_parent &&
+	/* Where nothing is kept, nobody tells processes apart by their labels. */
+	safe = slot && slot->looked_ns && (slot->has_parent || !a->names_path) &&
 	       slot->target.info.rank >= PROC_RANK_ROOT;
 	(void)pthread_mutex_unlock(&a->lock);
 	return safe;
@@ -646,18 +664,15 @@ static int judge_unknown(struct agent *a, struct delivery *d)
 
 enum agent_delivery_verdict agent_targets_judge(struct agent *a, struct delivery *d)
 {
-	enum agent_delivery_verdict verdict = AGENT_DELIVERY_TAKE;
+	enum agent_delivery_verdict verdict;
 
 	if (!d->urgent && !a->named && !name_is_safe(a, d))
 		return AGENT_DELIVERY_LATER;
 	if (d->resource)
 		return AGENT_DELIVERY_TAKE;
-	/* Urgent records are about processes examined long ago. */
-	if (!d->urgent) {
-		(void)pthread_mutex_lock(&a->lock);
-		verdict = judge_by_slot(a, d);
-		(void)pthread_mutex_unlock(&a->lock);
-	}
+	(void)pthread_mutex_lock(&a->lock);
+	verdict = d->urgent ? judge_urgent(a, d) : judge_by_slot(a, d);
+	(void)pthread_mutex_unlock(&a->lock);
 	if (verdict == AGENT_DELIVERY_TAKE && !d->resource && judge_unknown(a, d) < 0)
 		return AGENT_DELIVERY_LEAVE;
 	return verdict;
