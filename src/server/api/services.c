@@ -271,8 +271,8 @@ int server_api_services(const struct server_request *rq, struct server_answer *a
 		return err_oom(err);
 	r = read_sets(&s, err);
 	if (r == 0)
-		r = query_covered_read(rq->context->store, p->from_ns, p->to_ns, s.steps.step_ns,
-				       s.steps.n, &s.covered, err);
+		r = query_covered_read_times(rq->context->store, p->from_ns, p->to_ns,
+					     s.steps.step_ns, s.steps.n, &s.covered, err);
 	if (r < 0)
 		return r;
 	json_object_begin(&s.j);
