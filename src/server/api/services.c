@@ -68,8 +68,7 @@ static double *points_of(const struct services *s, size_t i)
 	return s->points + (i - s->first) * (s->steps.n + 1);
 }
 
-/* What to read of one stream: its steps and, as those of snapshots do not average to it, its value.
- */
+/* What to read of one stream: its steps; of a snapshot also its value, which is no sum of them. */
 static size_t add_requests(const struct services *s, size_t i, struct store_series_request *to)
 {
 	const struct store_stream *stream = &s->streams[i];
