@@ -65,34 +65,54 @@ static int answer_take(const struct store_metric_answer *answer, double **points
 	return 0;
 }
 
-int query_covered_read(struct store *store, int64_t from_ns, int64_t to_ns, int64_t step_ns,
-		       size_t n, struct query_covered *ret_covered, struct err *err)
+static int read_metric(struct store *store, enum metric_id id, struct store_metric_query query,
+		       double **points, struct err *err)
 {
-	static const enum metric_id ids[] = {METRIC_SONDE_COVERED, METRIC_SONDE_SPREAD};
-	struct query_covered c = {.n = n};
+	struct store_metric_answer answer = {0};
+	int r;
+
+	query.service = COVERED_SERVICE;
+	query.metric = registry_metrics[id].name;
+	r = store_metrics(store, &query, &answer, err);
+	if (r == 0)
+		r = answer_take(&answer, points, query.n_points, err);
+	store_metric_answer_release(&answer);
+	return r;
+}
+
+static int read_metrics(struct store *store, const struct store_metric_query *query,
+			bool with_spread, struct query_covered *ret_covered, struct err *err)
+{
+	struct query_covered c = {.n = query->n_points};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && n > 0 && i < ARRAY_SIZE(ids); i++) {
-		const struct store_metric_query query = {
-			.service = COVERED_SERVICE,
-			.metric = registry_metrics[ids[i]].name,
-			.from_ns = from_ns,
-			.to_ns = to_ns,
-			.step_ns = step_ns,
-			.n_points = n,
-		};
-		struct store_metric_answer answer = {0};
-
-		r = store_metrics(store, &query, &answer, err);
-		if (r == 0)
-			r = answer_take(&answer, i == 0 ? c.covered : c.spread, n, err);
-		store_metric_answer_release(&answer);
-	}
+	if (c.n > 0)
+		r = read_metric(store, METRIC_SONDE_COVERED, *query, c.covered, err);
+	if (r == 0 && c.n > 0 && with_spread)
+		r = read_metric(store, METRIC_SONDE_SPREAD, *query, c.spread, err);
 	if (r < 0)
 		query_covered_release(&c);
 	else
 		*ret_covered = c;
 	return r;
+}
+
+int query_covered_read(struct store *store, int64_t from_ns, int64_t to_ns, int64_t step_ns,
+		       size_t n, struct query_covered *ret_covered, struct err *err)
+{
+	const struct store_metric_query query = {
+		.from_ns = from_ns, .to_ns = to_ns, .step_ns = step_ns, .n_points = n};
+
+	return read_metrics(store, &query, true, ret_covered, err);
+}
+
+int query_covered_read_times(struct store *store, int64_t from_ns, int64_t to_ns, int64_t step_ns,
+			     size_t n, struct query_covered *ret_covered, struct err *err)
+{
+	const struct store_metric_query query = {
+		.from_ns = from_ns, .to_ns = to_ns, .step_ns = step_ns, .n_points = n};
+
+	return read_metrics(store, &query, false, ret_covered, err);
 }
 
 void query_covered_release(struct query_covered *c)

@@ -22,9 +22,12 @@ struct query_covered {
 	double *spread[QUERY_COVERED_SOURCES];
 };
 
-/* For series of the window with these steps. */
+/* For series of the window with these steps; with what is spread, too. */
 int query_covered_read(struct store *store, int64_t from_ns, int64_t to_ns, int64_t step_ns,
 		       size_t n, struct query_covered *ret_covered, struct err *err);
+/* Only what is covered. */
+int query_covered_read_times(struct store *store, int64_t from_ns, int64_t to_ns, int64_t step_ns,
+			     size_t n, struct query_covered *ret_covered, struct err *err);
 void query_covered_release(struct query_covered *covered);
 
 /* Puts 0 for what is known to be none. Types that are not sampled stay as they are. */

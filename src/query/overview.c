@@ -21,8 +21,8 @@ static int read_covered(struct store *store, const struct store_overview_query *
 			struct query_overview *o, struct err *err)
 {
 	struct query_covered covered = {0};
-	int r = query_covered_read(store, q->from_ns, q->to_ns, q->step_ns, o->totals.n_steps,
-				   &covered, err);
+	int r = query_covered_read_times(store, q->from_ns, q->to_ns, q->step_ns, o->totals.n_steps,
+					 &covered, err);
 
 	if (r < 0)
 		return r;

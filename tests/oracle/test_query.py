@@ -258,6 +258,24 @@ class Query(Stored):
                                                                    SONDE_DATA_DIR=self.data))
         self.assertIn(SERVICE, by_variable.stdout)
 
+    def overview_agrees(self):
+        """Whether the CPU time of the overview is that of the series, which is read from points."""
+        window = {"from": self.windows[0][0], "to": self.windows[1][1]}
+        o = self.agent.api("overview", step_ms=60000, **window)
+        ids = {s["service"]: s for s in o["services"]}
+        self.assertIn(CPU, [o["types"][t] for t in ids[SERVICE]["types"]])
+        _, processes, at, cpu, memory = next(r for r in o["rows"] if r[0] == ids[SERVICE]["id"])
+        self.assertEqual((processes, len(cpu)), (1, len(memory)))
+        window = {"from": o["from"], "to": o["to"], "step_ms": o["step_ms"]}
+        points = self.agent.api("series", service=SERVICE, type=CPU, **window)["points"]
+        want = [None if p is None else int(p + 500000) // 1000000 for p in points]
+        self.assertGreater(sum(p or 0 for p in want), 0)
+        return cpu == want[at:at + len(cpu)] and not any(want[:at] + want[at + len(cpu):])
+
+    def test_the_overview_says_what_the_points_say(self):
+        # Something may be stored between the two questions.
+        rig.wait_for(self.overview_agrees, "overview and series differ")
+
     def test_wrong_questions_are_answered_with_a_sentence(self):
         query = lambda *args, check: self.sonde("query", *args, check=check).stderr
         self.assertIn(f"did you mean '{SERVICE}'?", query(SERVICE.replace("eg", "ge"),

@@ -24,7 +24,7 @@
 #define MAX_LINES 1000000
 #define NAME_CELLS 48U /* on a terminal */
 #define NAME_LEAST 12U
-#define RUNTIME_CELLS 14U
+#define RUNTIME_CELLS 16U
 
 enum {
 	SERVICES_ALL,
@@ -213,7 +213,13 @@ static int print_types(const struct services *s, const struct row *row)
 	return buf_printf(s->out, "%.*s\n", (int)MAX(len, 2U) - 2, words + 1);
 }
 
-static int print_row(const struct services *s, const struct row *row, size_t name_cells)
+/* Of the columns that are as wide as what is in them. */
+struct widths {
+	size_t name;
+	size_t runtime;
+};
+
+static int print_row(const struct services *s, const struct row *row, const struct widths *widths)
 {
 	char name[sizeof(row->name)], runtime[64], memory[UNITS_LABEL_LEN] = "-";
 	char cpu[32] = "-", processes[24] = "-";
@@ -231,41 +237,46 @@ static int print_row(const struct services *s, const struct row *row, size_t nam
 	if (row->processes > 0)
 		(void)snprintf(processes, sizeof(processes), "%llu",
 			       (unsigned long long)row->processes);
-	r = term_fit(s->out, name, name_cells, false);
+	r = term_fit(s->out, name, widths->name, false);
 	if (r == 0)
 		r = buf_append_str(s->out, "  ");
 	if (r == 0)
-		r = term_fit(s->out, runtime, RUNTIME_CELLS, false);
+		r = term_fit(s->out, runtime, widths->runtime, false);
 	if (r == 0)
 		r = buf_printf(s->out, "  %5s  %7s  %10s  ", processes, cpu, memory);
 	return r < 0 ? r : print_types(s, row);
 }
 
 /* As wide as the longest, and as the terminal allows. */
-static size_t name_cells(const struct services *s, size_t n)
+static struct widths measure(const struct services *s, size_t n)
 {
-	size_t width = term_width(STDOUT_FILENO), cells = strlen("SERVICE");
-	size_t others = RUNTIME_CELLS + 5 + 7 + 10 + 5 * 2 + strlen("cpu heap goroutine");
+	struct widths w = {.name = strlen("SERVICE"), .runtime = strlen("RUNTIME")};
+	size_t width = term_width(STDOUT_FILENO), others;
 
-	for (size_t i = 0; i < n; i++)
-		cells = MAX(cells, term_cells(s->rows[i].name));
+	for (size_t i = 0; i < n; i++) {
+		w.name = MAX(w.name, term_cells(s->rows[i].name));
+		w.runtime = MAX(w.runtime, MIN(term_cells(s->rows[i].runtime), RUNTIME_CELLS));
+	}
 	if (width == 0)
-		return cells;
-	cells = MIN(cells, NAME_CELLS);
-	return MIN(cells, width > others + NAME_LEAST ? width - others : NAME_LEAST);
+		return w;
+	others = w.runtime + 5 + 7 + 10 + 5 * 2 + strlen("cpu heap goroutine");
+	w.name = MIN(w.name, NAME_CELLS);
+	w.name = MIN(w.name, width > others + NAME_LEAST ? width - others : NAME_LEAST);
+	return w;
 }
 
 static int print_table(const struct services *s, struct err *err)
 {
 	bool coloured = term_wants_colour(STDOUT_FILENO);
-	size_t n = MIN(s->n_rows, s->max_rows), cells = name_cells(s, n);
+	size_t n = MIN(s->n_rows, s->max_rows);
+	struct widths w = measure(s, n);
 	int r = buf_printf(s->out, "%s%-*s  %-*s  %5s  %7s  %10s  %s%s\n",
-			   coloured ? TERM_BOLD : "", (int)cells, "SERVICE", (int)RUNTIME_CELLS,
+			   coloured ? TERM_BOLD : "", (int)w.name, "SERVICE", (int)w.runtime,
 			   "RUNTIME", "PROCS", "CORES", "MEMORY", "PROFILES",
 			   coloured ? TERM_RESET : "");
 
 	for (size_t i = 0; r == 0 && i < n; i++)
-		r = print_row(s, &s->rows[i], cells);
+		r = print_row(s, &s->rows[i], &w);
 	if (r == 0 && n < s->n_rows)
 		r = buf_printf(s->out, "%s%zu more with less CPU time; -n %zu lists them all%s\n",
 			       coloured ? TERM_DIM : "", s->n_rows - n, s->n_rows,

@@ -7,12 +7,17 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/intern.h"
+
+/* A service that was away for longer is new to those who look at the last hour. */
+#define AWAY_NS (300 * (int64_t)NS_PER_SEC)
 
 /* What is remembered of each name. */
 struct known {
 	struct server_known_service said;
+	int64_t last_ns;
 	bool lived;
 	uint64_t words; /* hash of runtime and parent */
 };
@@ -98,13 +103,15 @@ int server_known_tell(struct server_known *k, const struct store_overview *answe
 	known->lived |= s->lived;
 	is_short = !known->lived && !is_there;
 	changed = add_types(k, known, answer, s->types);
-	changed |= known->said.changed_ns == 0 || known->words != words ||
-		   known->said.is_short != is_short;
+	changed |= known->words != words || known->said.is_short != is_short;
+	if (s->first_ns > known->last_ns + AWAY_NS)
+		known->said.changed_ns = s->first_ns;
+	else if (changed)
+		known->said.changed_ns = now_ns;
 	known->words = words;
 	known->said.is_short = is_short;
 	known->said.first_ns = MIN(known->said.first_ns, s->first_ns);
-	if (changed)
-		known->said.changed_ns = now_ns;
+	known->last_ns = MAX(known->last_ns, s->last_ns);
 	*ret = known->said;
 	return 0;
 }

@@ -68,8 +68,7 @@ static double *points_of(const struct services *s, size_t i)
 	return s->points + (i - s->first) * (s->steps.n + 1);
 }
 
-/* What to read of one stream: its steps and, as those of snapshots do not average to it, its value.
- */
+/* What to read of one stream: its steps; of a snapshot also its value, which is no sum of them. */
 static size_t add_requests(const struct services *s, size_t i, struct store_series_request *to)
 {
 	const struct store_stream *stream = &s->streams[i];
@@ -271,8 +270,8 @@ int server_api_services(const struct server_request *rq, struct server_answer *a
 		return err_oom(err);
 	r = read_sets(&s, err);
 	if (r == 0)
-		r = query_covered_read(rq->context->store, p->from_ns, p->to_ns, s.steps.step_ns,
-				       s.steps.n, &s.covered, err);
+		r = query_covered_read_times(rq->context->store, p->from_ns, p->to_ns,
+					     s.steps.step_ns, s.steps.n, &s.covered, err);
 	if (r < 0)
 		return r;
 	json_object_begin(&s.j);

@@ -74,8 +74,10 @@ static int copy_day(struct store_sqlite *s, const struct store_sqlite_file *file
 		r = store_check_day(&from, report, copy_row, &to, err);
 	if (r == 0 && has_lost(report, "table roll"))
 		r = drop_rollups(&to, err);
-	/* Without all of them, totals are read from the points. */
-	if (r == 0 && (!store_day_has_totals(&from) || has_lost(report, "table total")))
+	/* Without all of them, totals are read from the points, and nobody counts as short-lived.
+	 */
+	if (r == 0 && (!store_day_has_totals(&from) || has_lost(report, "table total") ||
+		       has_lost(report, "table about")))
 		r = store_day_drop_totals(&to, err);
 	if (r == 0)
 		r = store_day_exec(&to, STORE_DAY_COMMIT, NULL, 0, err);

@@ -354,6 +354,42 @@ static void repair_of_damaged_totals_reads_the_points(void **state)
 	free(m);
 }
 
+static void a_service_that_gives_way_leaves_the_totals_of_its_hours(void **state)
+{
+	const uint8_t services_bits[STORE_DAY_MAX_STREAMS / 8 + 1] = {1U << 1};
+	const struct store_totals_drop drop = {services_bits, 0, 1};
+	struct model *m = calloc(1, sizeof(*m));
+	struct store_writer_tools tools = {0};
+	struct store_overview o = {0};
+	struct store_writer w;
+	struct err err = {};
+	struct rig rig;
+
+	(void)state;
+	assert_non_null(m);
+	rig_init(&rig);
+	write_minutes(m, &rig, 90);
+	assert_int_equal(store_maintain(rig.store, rig.now_ns, NULL), 0);
+	store_close(rig.store);
+	assert_int_equal(store_writer_open(&w, rig.dir, DAY_0 / DAY_NS, &err), 0);
+	assert_int_equal(store_writer_begin(&w, &err), 0);
+	assert_int_equal(store_totals_drop(&w, &tools, &drop, &err), 0);
+	assert_int_equal(store_writer_commit(&w, &tools, &err), 0);
+	store_writer_close(&w);
+	store_writer_tools_release(&tools);
+	rig_open(&rig);
+	read_overview(&rig, DAY_0, DAY_0 + 2 * HOUR_NS, HOUR_NS / 2, &o);
+	assert_int_equal(find(&o, services[0])->cells[ALLOC][0].times, 0);
+	assert_int_equal(find(&o, services[0])->cells[ALLOC][1].times, 0);
+	assert_int_equal(find(&o, services[0])->cells[ALLOC][2].times, 120);
+	assert_int_equal(find(&o, services[0])->first_ns, DAY_0 + HOUR_NS);
+	for (int i = 1; i < 3; i++)
+		check_service(m, &o, i, DAY_0, DAY_0 + 2 * HOUR_NS, HOUR_NS / 2);
+	store_overview_release(&o);
+	rig_release(&rig);
+	free(m);
+}
+
 /* --- what services are */
 
 static void write_labelled(struct rig *rig, const char *service, const char *pid,
@@ -492,6 +528,7 @@ int main(void)
 		cmocka_unit_test(overview_equals_a_plain_model_through_restarts_and_midnight),
 		cmocka_unit_test(damaged_totals_are_counted_and_never_wrong),
 		cmocka_unit_test(repair_of_damaged_totals_reads_the_points),
+		cmocka_unit_test(a_service_that_gives_way_leaves_the_totals_of_its_hours),
 		cmocka_unit_test(services_have_the_runtime_and_parent_of_their_newest_process),
 		cmocka_unit_test(any_number_of_times_fits_a_minute),
 		cmocka_unit_test(forged_blocks_are_refused),
