@@ -125,7 +125,7 @@ const ALL = [
   ...registry.metrics.filter((m) => m.stream).map((m) => ({ type: m.stream, mode: m.kind === 'gauge' ? 'snapshot' : 'delta' })),
 ].sort((a, b) => (a.type < b.type ? -1 : 1));
 /* What Go programs have on a machine whose threads' waits nobody asked for. */
-export const TYPES = ALL.filter(({ type }) => !/^(java_|offcpu:)/.test(type));
+export const TYPES = ALL.filter(({ type }) => !/^(java_|offcpu:|system:)/.test(type));
 /*
  * Only these services have all types; the others have the heap, as on a machine that lacks the rest.
  * `gateway` does not record where it blocks, `search` has no limit of memory.
@@ -149,7 +149,7 @@ function runtimeAt(s, name, t) {
 }
 
 /** Resident memory at a time. */
-export const residentKib = (s, t) => Math.round((s.rss ? s.rss(t) : runtimeAt(s, 'rss', t)) / 1024);
+export const residentKib = (s, t) => Math.round((s.rss ? s.rss(t) : 1.25 * s.stacks.reduce((sum, x) => sum + x.live(t), 0) + 8 * MB) / 1024);
 
 /** What a service has of a type, by stack. */
 export function stacksOf(service, type) {
