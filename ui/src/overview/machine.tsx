@@ -120,7 +120,7 @@ function Legend({ bands, state, over, idle, at, onGroup }: LegendProps) {
       {idle != null && <li class={over === 'idle' ? 'on' : ''}><i class="idle" /><span class="dim">idle</span><span class="num dim">{cores(idle)}</span></li>}
       {bands.slice().reverse().map((b) => (
         <li key={b.key} class={over === b.key ? 'on' : ''}>
-          <i style={{ background: `var(${b.colour})` }} />{named(b)}<span class="num">{cores(read(b.points, at))}</span>
+          <i style={{ background: `var(${b.colour})` }} />{named(b)}<span class="num">{cores(at == null ? b.row?.cpuNow ?? lately(b.points) : b.points[at])}</span>
         </li>
       ))}
     </ul>
