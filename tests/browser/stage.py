@@ -3,9 +3,10 @@
 
     stage.py COMMAND...
 
-The command finds them by BASE_URL, MOCK_URL and, for the mock of a busy machine, MANY_URL in its environment. sonde (SONDE, or build/sonde)
-profiles two processes that leak and one that does not, on a port and in a folder of its own. A
-BASE_URL that is set already is left alone; with BENCH or SHOTS there are the mocks only.
+The command finds them by BASE_URL, MOCK_URL and, for the mock of a busy machine, MANY_URL in its
+environment. sonde (SONDE, or build/sonde) profiles two processes that leak and one that does not, on a
+port and in a folder of its own. A BASE_URL that is set already is left alone; with BENCH or SHOTS there
+are the mocks only.
 """
 import contextlib
 import os

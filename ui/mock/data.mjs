@@ -166,7 +166,7 @@ function runtimeAt(s, name, t) {
 }
 
 /** Resident memory at a time. */
-export const residentKib = (s, t) => Math.round((s.rss ? s.rss(t) : runtimeAt(s, 'rss', t)) / 1024);
+export const residentKib = (s, t) => Math.round((s.rss ? s.rss(t) : 1.25 * s.stacks.reduce((sum, x) => sum + x.live(t), 0) + 8 * MB) / 1024);
 
 /** What a service has of a type, by stack. */
 export function stacksOf(service, type) {

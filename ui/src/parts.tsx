@@ -4,7 +4,8 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { isAway } from './api';
 
 /** Decoration: its last value is shown beside it as text. */
-export function Spark({ points }: { points: (number | null)[] }) {
+export function Spark({ points: all }: { points: (number | null)[] }) {
+  const points = all.length === 1 ? [all[0]!, all[0]!] : all; // the first minute is a level, not a dot
   const W = 120;
   const H = 26;
   const known = points.filter((v): v is number => v != null);

@@ -107,7 +107,7 @@ function options(now: Now, width: number): uPlot.Options {
         width: c.solid ? 0.5 : slim ? 1.25 : 1.5,
         ...(c.fill ? { fill: css(c.solid ? c.colour : '--accent-fill') } : {}),
         ...(c.dash ? { dash: c.dash } : {}),
-        points: { show: few, size: 4 },
+        points: { show: c.solid ? false : few, size: 4 },
       })),
     ],
     axes: [
@@ -120,17 +120,24 @@ function options(now: Now, width: number): uPlot.Options {
         values: (_u, splits) => splits.map((v) => value(v, unit).replace(/\.0+(?=\u2009|%|$)/, '')),
       },
     ],
-    padding: slim ? [6, 18, 0, 0] : [8, 30, 0, 0],
+    padding: slim ? [6, 24, 0, 0] : [8, 30, 0, 0],
     hooks: {
-      setCursor: [(u) => now.current.onCursor(u.cursor.idx == null || u.cursor.left! < 0 ? null : u.cursor.idx)],
+      setCursor: [(u) => now.current.onCursor(u.cursor.idx == null || u.cursor.left! < 0 ? null : stepAt(now.current, u.cursor.idx))],
     },
   };
 }
 
+const stepsIn = (p: PlotProps) => Math.max(0, ...p.curves.map((c) => c.points.length));
+
+/* Areas reach to the edges: the first and the last point are there twice. */
+const isArea = (p: PlotProps) => p.curves.some((c) => c.solid);
+const stepAt = (p: PlotProps, i: number) => (isArea(p) ? Math.max(0, Math.min(stepsIn(p) - 1, i - 1)) : i);
+
 function columns(p: PlotProps): uPlot.AlignedData {
-  const n = Math.max(0, ...p.curves.map((c) => c.points.length));
-  const xs = Array.from({ length: n }, (_, i) => (p.from + (i + 0.5) * p.step_ms) / 1e3);
-  return [xs, ...p.curves.map((c) => c.points)];
+  const xs = Array.from({ length: stepsIn(p) }, (_, i) => (p.from + (i + 0.5) * p.step_ms) / 1e3);
+  if (!isArea(p)) return [xs, ...p.curves.map((c) => c.points)];
+  const edged = (points: Points) => [points[0] ?? null, ...points, points[points.length - 1] ?? null];
+  return [[p.from / 1e3, ...xs, p.to / 1e3], ...p.curves.map((c) => edged(c.points))];
 }
 
 /** The boxes over a plot: windows, what is being dragged, and marks. */
@@ -251,7 +258,7 @@ function dragging(u: uPlot, boxes: Boxes, now: Now): () => void {
   }, on);
   const point = (e: PointerEvent, clicked: boolean) => {
     const box = u.over.getBoundingClientRect();
-    now.current.onPoint?.(u.posToIdx(e.clientX - box.left), u.posToVal(e.clientY - box.top, 'y'), clicked);
+    now.current.onPoint?.(stepAt(now.current, u.posToIdx(e.clientX - box.left)), u.posToVal(e.clientY - box.top, 'y'), clicked);
   };
   u.over.addEventListener('pointermove', (e) => {
     point(e, false);

@@ -66,8 +66,11 @@ interface PartProps {
 function Cpu({ view, bands, state, at, setAt, when, frame, onGroup }: PartProps & { bands: Band[]; state: State; onGroup(key: string): void }) {
   const [over, setOver] = useState('');
   const sums = useMemo(() => stacked(bands), [bands]);
-  // Without the machine's own figure only what was sampled is known, and nothing of idle time.
-  const busy = useMemo(() => view.cpu.map((v, i) => v ?? sums[sums.length - 1]?.[i] ?? null), [view, sums]);
+  // At least what was sampled: the machine's own figure begins later, and without it nothing is known of idle time.
+  const busy = useMemo(() => view.cpu.map((v, i) => {
+    const sampled = sums[sums.length - 1]?.[i] ?? null;
+    return v == null || sampled == null ? v ?? sampled : Math.max(v, sampled);
+  }), [view, sums]);
   const measured = lately(view.cpu) != null;
   // Painted from the largest sum to the smallest, each over the one before.
   const curves = useMemo(
@@ -90,7 +93,7 @@ function Cpu({ view, bands, state, at, setAt, when, frame, onGroup }: PartProps 
       <div class="mplot" style={{ minHeight: `${height}px` }}>
         <Plot {...CHOSEN} {...frame} curves={curves} unit="count" height={height} slim top={top} onCursor={setAt} onPoint={point} />
       </div>
-      <Legend {...{ bands, state, over, onGroup, at }} idle={read(idleOf(view.cpu, view.cpus), at)} />
+      <Legend {...{ bands, state, over, onGroup, at }} idle={measured ? read(idleOf(busy, view.cpus), at) : null} />
     </figure>
   );
 }
@@ -117,7 +120,7 @@ function Legend({ bands, state, over, idle, at, onGroup }: LegendProps) {
       {idle != null && <li class={over === 'idle' ? 'on' : ''}><i class="idle" /><span class="dim">idle</span><span class="num dim">{cores(idle)}</span></li>}
       {bands.slice().reverse().map((b) => (
         <li key={b.key} class={over === b.key ? 'on' : ''}>
-          <i style={{ background: `var(${b.colour})` }} />{named(b)}<span class="num">{cores(read(b.points, at))}</span>
+          <i style={{ background: `var(${b.colour})` }} />{named(b)}<span class="num">{cores(at == null ? b.row?.cpuNow ?? lately(b.points) : b.points[at])}</span>
         </li>
       ))}
     </ul>

@@ -47,7 +47,7 @@ const programs = (n: number) => `${n} short-lived ${n === 1 ? 'program' : 'progr
 function groupRow(parent: string, members: Line[], collected: boolean[]): Row {
   const cpu = added(members, collected);
   return {
-    key: `g${parent}`, name: parent ? `${parent}: ${programs(members.length)}` : `${programs(members.length)} of unknown parents`, line: null, members, parent, inside: false,
+    key: `g${parent}`, name: `${parent || 'unknown parent'}: ${programs(members.length)}`, line: null, members, parent, inside: false,
     cpu, mean: sum(cpu) / cpu.length, cpuNow: lately(cpu), memoryNow: null,
   };
 }
