@@ -377,8 +377,8 @@ export function ServicePage(props: ServiceProps) {
   const events = useEvents(mine && [mine], shown, state.range, state.service);
   // Not with each refresh: it changes seldom.
   const seen = useQuery<Labels>(useMemo(
-    () => url('/api/labels', [['service', state.service], ...windowParams(shown)]),
-    [state.service, state.range, state.base, Math.floor(shown.to / LABELS_EVERY)],
+    () => (mine ? url('/api/labels', [['service', state.service], ...windowParams(shown)]) : null),
+    [!mine, state.service, state.range, state.base, Math.floor(shown.to / LABELS_EVERY)],
   ));
   const marks = useMemo(
     () => [...startMarks(seen.data, shown, props.interval, prefs.utc), ...marksOf(events, prefs.utc)],
