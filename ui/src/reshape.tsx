@@ -1,10 +1,9 @@
 /* The controls that reshape a profile: grouped by a label, folded, or in one language only. */
 import { useMemo } from 'preact/hooks';
-import { url, type Labels, type Params } from './api';
+import type { Labels } from './api';
 import type { Profile } from './flame/layout';
 import { KINDS, LANGUAGES, type Kind } from './flame/origin';
 import { folded, isFoldable, languagesOf, onlyKind } from './flame/shape';
-import { useQuery } from './query';
 import { go, type State } from './state';
 
 /** What is asked for: a link may name a language that this window lacks. */
@@ -21,9 +20,8 @@ export function useReshaped(p: Profile | null, state: State): Profile | null {
 const keysOf = (labels: Labels | null): string[] =>
   (labels?.labels ?? []).slice().sort((a, b) => Number(b.values.length > 1) - Number(a.values.length > 1) || (a.key < b.key ? -1 : 1)).map((l) => l.key);
 
-export function Reshape({ p, state, window }: { p: Profile | null; state: State; window: Params }) {
-  const labels = useQuery<Labels>(url('/api/labels', [['service', state.service], ...window]));
-  const keys = keysOf(labels.data);
+export function Reshape({ p, state, labels }: { p: Profile | null; state: State; labels: Labels | null }) {
+  const keys = keysOf(labels);
   if (state.group && !keys.includes(state.group)) keys.unshift(state.group);
   const languages: Kind[] = useMemo(() => (p ? languagesOf(p, LANGUAGES) : []), [p]);
   const foldable = useMemo(() => !!p && isFoldable(p), [p]);

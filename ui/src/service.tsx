@@ -27,6 +27,7 @@ import { cards, countedBy, familyOf, firstType, isPicture, isRuntime, kindOf, pi
 import { whyNot, WhyNotCards, WhyNotPage, type WhyNot } from './whynot';
 
 const MAX_NODES = 200000;
+const LABELS_EVERY = 60e3;
 export interface ServiceProps {
   state: State;
   now: number;
@@ -309,8 +310,11 @@ export function ServicePage(props: ServiceProps) {
   );
 
   const events = useEvents(mine && [mine], shown, state.range, state.service);
-  // Changes seldom, and is the same for windows that end a little later.
-  const seen = useQuery<Labels>(useMemo(() => url('/api/labels', [['service', state.service], ...windowParams(shown)]), [state.service, state.range, base?.from]));
+  // Not with each refresh: it changes seldom.
+  const seen = useQuery<Labels>(useMemo(
+    () => (mine ? url('/api/labels', [['service', state.service], ...windowParams(shown)]) : null),
+    [!mine, state.service, state.range, state.base, Math.floor(shown.to / LABELS_EVERY)],
+  ));
   const marks = useMemo(
     () => [...startMarks(seen.data, shown, props.interval, prefs.utc), ...marksOf(events, prefs.utc)],
     [seen.data, events, prefs.utc],
@@ -396,7 +400,7 @@ export function ServicePage(props: ServiceProps) {
         <Variants types={types} current={type} />
         <SearchBox q={state.q} found={found} wrong={wrong} />
         <span class="grow" />
-        <Reshape p={scaled} state={state} window={windowParams(w)} />
+        <Reshape p={scaled} state={state} labels={seen.data} />
         <LabelFilter service={state.service} w={w} chosen={state.labels} utc={prefs.utc} />
         <PprofLinks stream={ofType(type)} w={w} base={base} />
         <button type="button" aria-haspopup="menu" disabled={!p || !!empty} 

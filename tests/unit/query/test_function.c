@@ -123,6 +123,24 @@ static void two_windows_are_compared_line_by_line(void **state)
 	       "to x 12 3\n");
 }
 
+static void parts_that_a_compiler_split_off_are_the_same_function(void **state)
+{
+	static const struct fake_stack stacks[] = {{"main;scan.part.0@libz.so.1;x", 10},
+						   {"main;scan@libz.so.1", 3},
+						   {"scan@libz.so.1;scan.cold@libz.so.1", 1},
+						   {"main;scanner@libz.so.1", 50}};
+	static const struct store_function scan = {.name = "scan"};
+	struct store store = {.stacks = {stacks}, .n_stacks = {4}, .collections = {1}};
+
+	(void)state;
+	expect(&store, &scan, false,
+	       " 4 14 of 64\n"
+	       ":7 4 14\n"
+	       "from main 13\n"
+	       "to x 10\n"
+	       "to scan 1\n");
+}
+
 static void a_file_chooses_among_functions_of_the_same_name(void **state)
 {
 	static const struct fake_stack stacks[] = {{"main;work@5", 3}};
@@ -154,6 +172,7 @@ int main(void)
 		cmocka_unit_test(lines_have_what_passes_through_them),
 		cmocka_unit_test(a_recursive_function_and_its_lines_count_once),
 		cmocka_unit_test(two_windows_are_compared_line_by_line),
+		cmocka_unit_test(parts_that_a_compiler_split_off_are_the_same_function),
 		cmocka_unit_test(a_file_chooses_among_functions_of_the_same_name),
 		cmocka_unit_test(a_function_that_is_not_there_has_nothing),
 	};

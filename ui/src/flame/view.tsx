@@ -5,6 +5,7 @@ import { percent, signed, value } from '../format';
 import { ROW, type Theme } from './draw';
 import { Flame } from './interact';
 import type { Profile } from './layout';
+import { KINDS, originOf } from './origin';
 
 export interface FlameProps {
   profile: Profile;
@@ -41,7 +42,9 @@ function fillTip(tip: HTMLElement, p: Profile, i: number): void {
   name.textContent = p.names[p.name[i]!]!;
   const parts: Node[] = [name];
   const file = p.files[p.name[i]!];
-  for (const [text, cls] of [...describe(p, i).map((s) => [s, '']), file ? [file, 'dim'] : []]) {
+  const { kind, module } = originOf(p, p.name[i]!);
+  const origin = module && `${KINDS[kind]} · ${module}`;
+  for (const [text, cls] of [...describe(p, i).map((s) => [s, '']), [origin, 'dim'], [file, 'dim']]) {
     if (!text) continue;
     const line = document.createElement('div');
     line.textContent = text;
