@@ -40,10 +40,10 @@ export function bandsOf(v: View, rows: Row[], slots: Map<string, number>): Band[
     key: row.key, name: row.name, colour: `--band-${slots.get(row.key)! + 1}`, points: added([row], collected), row,
   }));
   const minus = (a: Points, b: Points) => a.map((x, i) => (x == null || b[i] == null ? null : Math.max(0, x - b[i]!)));
-  const rest = rows.length - large.length;
-  if (rest > 0) bands.push({ key: 'rest', name: `${rest} more`, colour: '--band-rest', points: minus(all, top), row: null });
-  const lost = minus(v.cpu, all);
   const total = (p: Points) => p.reduce<number>((s, x) => s + (x ?? 0), 0);
+  const rest = minus(all, top);
+  if (total(rest) > 0) bands.push({ key: 'rest', name: `${rows.length - large.length} more`, colour: '--band-rest', points: rest, row: null });
+  const lost = minus(v.cpu, all);
   if (total(lost) > NOTABLE * total(v.cpu)) bands.push({ key: 'lost', name: 'not sampled', colour: '--band-lost', points: lost, row: null });
   return bands;
 }
