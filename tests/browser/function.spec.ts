@@ -23,7 +23,7 @@ const openFunction = async (page: Page, fn: string, query = '') => {
   await expect(page.locator('.details[aria-busy="false"]')).toBeVisible();
 };
 
-const lines = (page: Page) => page.getByRole('region', { name: 'Lines' }).locator('tbody tr');
+const lines = (page: Page) => page.getByRole('region', { name: 'Lines' }).locator('tbody tr.line');
 
 test('a click on a function shows its curve, its lines, its callers and callees', async ({ page }) => {
   await open(page, 'type=cpu:cpu:nanoseconds');

@@ -71,40 +71,47 @@ function reading(f: FunctionInfo, p: DetailsProps): Reading {
 
 const tone = (change: number) => (change > 0 ? 'worse' : change < 0 ? 'better' : '');
 
+function Line({ l, r, diff, most }: { l: FunctionLine; r: Reading; diff: boolean; most: number }) {
+  const before = l.before_total ?? 0;
+  return (
+    <tr class="line">
+      <th scope="row" class="mono" title={l.file ? `${l.file}:${l.line || '?'}` : 'line unknown'}>{l.line || '?'}</th>
+      {diff && <td class="num">{r.before(before)}</td>}
+      {!diff && <td class={l.self ? 'num' : 'num dim'}>{r.text(l.self)}</td>}
+      <td class="num">{r.text(l.total)}</td>
+      {diff && <td class={`num ${tone(r.change(before, l.total))}`}>{r.changeText(before, l.total)}</td>}
+      <td class="bar" aria-hidden="true">
+        <i style={{ width: `${(100 * l.total) / most}%` }} />
+        <i class="self" style={{ width: `${(100 * l.self) / most}%` }} />
+      </td>
+    </tr>
+  );
+}
+
 function Lines({ f, r, diff }: { f: FunctionInfo; r: Reading; diff: boolean }) {
-  const files = [...new Set(f.lines.map((l) => l.file))];
   const most = Math.max(...f.lines.map((l) => Math.max(l.total, l.before_total ?? 0)), 1e-9);
   const rows = f.lines.slice().sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line));
-  const name = (l: FunctionLine) => `${files.length > 1 ? `${l.file.split('/').pop()}:` : ''}${l.line || '?'}`;
+  // Functions of one name, in several files or builds.
+  const begins = (l: FunctionLine, i: number) => rows[i - 1]?.file !== l.file && rows.some((x) => x.file !== l.file);
+  const columns: [string, string][] = diff
+    ? [['Before', 'in baseline A'], ['After', 'in window B'], ['Change', 'after minus before']]
+    : [['Self', 'the line itself'], ['Total', 'with what it calls']];
   return (
     <div class="lines" tabIndex={0} role="region" aria-label="Lines">
       <table>
         <thead>
           <tr>
             <th scope="col">Line</th>
-            {diff ? <><th scope="col" class="num">Before</th><th scope="col" class="num">After</th><th scope="col" class="num">Change</th></>
-              : <><th scope="col" class="num" title="the line itself">Self</th><th scope="col" class="num" title="with what it calls">Total</th></>}
+            {columns.map(([title, about]) => <th scope="col" class="num" title={about}>{title}</th>)}
             <td />
           </tr>
         </thead>
         <tbody>
-          {rows.map((l) => (
-            <tr>
-              <th scope="row" class="mono" title={l.file ? `${l.file}:${l.line || '?'}` : 'line unknown'}>{name(l)}</th>
-              {diff ? (
-                <>
-                  <td class="num">{r.before(l.before_total!)}</td>
-                  <td class="num">{r.text(l.total)}</td>
-                  <td class={`num ${tone(r.change(l.before_total!, l.total))}`}>{r.changeText(l.before_total!, l.total)}</td>
-                </>
-              ) : (
-                <>
-                  <td class={l.self ? 'num' : 'num dim'}>{r.text(l.self)}</td>
-                  <td class="num">{r.text(l.total)}</td>
-                </>
-              )}
-              <td class="bar" aria-hidden="true"><i style={{ width: `${(100 * l.total) / most}%` }} /><i class="self" style={{ width: `${(100 * l.self) / most}%` }} /></td>
-            </tr>
+          {rows.map((l, i) => (
+            <>
+              {begins(l, i) && <tr><th scope="rowgroup" colSpan={columns.length + 2} class="ofile">{l.file || 'file unknown'}</th></tr>}
+              <Line {...{ l, r, diff, most }} />
+            </>
           ))}
         </tbody>
       </table>

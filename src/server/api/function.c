@@ -45,7 +45,7 @@ static void write_lines(struct json *j, const struct server_request *rq,
 		json_key(j, "file");
 		json_cstring(j, l->file);
 		json_key(j, "line");
-		/* Of no use to anybody, and maybe forged. */
+		/* A forged day may have negative ones: unknown. */
 		json_uint(j, l->line > 0 ? (uint64_t)l->line : 0);
 		write_self(j, l->self, l->before_self, has_before);
 		write_total(j, l->total, l->before_total, has_before);
