@@ -1,38 +1,19 @@
 /* Typed responses of the server (docs/API.md), and the only place that talks to it. */
 
-import type { Feature } from './schema';
+import type { Feature, Overview as Untupled } from './schema';
 
 export type {
-  Feature, Function as FunctionInfo, FunctionLine, FunctionSeries, Health, Labels, ManySeries, MetricCurves, Mode, OomEvent, OomEvents, Flame as RawFlame, Reader, RegisteredEvent,
+  Feature, Function as FunctionInfo, FunctionLine, FunctionSeries, Health, Labels, ManySeries, MetricCurves, Mode,
+  OomEvent, OomEvents, OverviewService, Flame as RawFlame, Reader, RegisteredEvent,
   RegisteredMetric, RegisteredType, Registry, Series, Service, Services, Target, Targets, TypeSeries,
 } from './schema';
 
 type Points = (number | null)[];
 
-/** GET /api/overview; schema.ts will have it. */
-export interface OverviewService {
-  id: number;
-  service: string;
-  runtime: string;
-  parent: string;
-  short: boolean;
-  types: number[];
-  first: number;
-  last: number;
-}
-
-export interface Overview {
-  from: number;
-  to: number;
-  step_ms: number;
-  next: number;
-  cpus: number;
-  memory_kib: number;
+/** With the places of its rows, which a schema of JSON cannot tell apart. */
+export interface Overview extends Omit<Untupled, 'machine' | 'rows'> {
   machine: [at: number, cpu_ms: Points, memory_kib: Points];
-  types: string[];
-  services: OverviewService[];
   rows: [id: number, processes: number, at: number, cpu_ms: Points, memory_kib: Points][];
-  damaged: number;
 }
 
 /** Features worth a mention: missing, and not turned off on purpose. */

@@ -501,7 +501,7 @@ static void wrong_questions_get_a_sentence(void **state)
 	expect("/api/function?" WINDOW, 400, "missing parameter name");
 	expect("/api/function?" WINDOW "&name=", 400, "name must have 1 to 4000 bytes");
 	expect("/api/function/series?service=x&type=y&name=z", 404, "of service 'x'");
-	expect("/api/function/series?service=shop&type=go_runtime:rss:bytes&name=z", 400,
+	expect("/api/function/series?service=shop&type=go_runtime:heap_live:bytes&name=z", 400,
 	       "has no stacks");
 	expect("/api/health?x=1", 400, "this path has none");
 	store.error = -EIO;
