@@ -159,7 +159,8 @@ static inline bool store_sqlite_passes(const uint8_t *bits, uint32_t labelset)
 	return !bits || (bits[labelset / 8] >> labelset % 8 & 1);
 }
 
-/* sum.c, series.c, label_totals.c, store/status.c, streams.c, metrics/query.c, events.c, totals/overview.c */
+/* sum.c, series.c, label_totals.c, store/status.c, streams.c, metrics/query.c, events.c,
+ * totals/overview.c */
 void store_sqlite_status(struct store *store, struct store_status *ret_status);
 int store_sqlite_sum(struct store *store, const struct store_window *window,
 		     struct store_sum *ret_sum, struct err *err);

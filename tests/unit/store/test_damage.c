@@ -202,10 +202,8 @@ static void ask_all(struct rig *rig, uint64_t ret[N_ANSWERS])
 static bool are_marked(struct rig *rig, const uint64_t right[N_ANSWERS])
 {
 	static uint64_t (*const asks[N_ANSWERS])(struct rig *) = {
-		[ANSWER_SERIES] = answer_series,
-		[ANSWER_CURVE] = answer_curve,
-		[ANSWER_METRIC] = answer_metric,
-		[ANSWER_EVENTS] = answer_events,
+		[ANSWER_SERIES] = answer_series,     [ANSWER_CURVE] = answer_curve,
+		[ANSWER_METRIC] = answer_metric,     [ANSWER_EVENTS] = answer_events,
 		[ANSWER_OVERVIEW] = answer_overview,
 	};
 	bool marked;
