@@ -1,6 +1,7 @@
 /* src/cli/log.c: see log.h. */
 #include "cli/log.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,8 +102,9 @@ static void log_on_fatal_signal(int number)
 			       "time=%s level=error msg=\"killed by a signal\" signal=SIG%s "
 			       "code=%d\n",
 			       text, name ? name : "?", 128 + number);
-		if (write(STDERR_FILENO, line, (size_t)len) < 0)
-			len = 0; /* nobody is left to tell */
+		/* Where it fails, nobody is left to tell. */
+		while (write(STDERR_FILENO, line, (size_t)len) < 0 && errno == EINTR)
+			;
 	}
 	/* SA_RESETHAND: now it does what it always did. */
 	(void)raise(number);

@@ -1,6 +1,7 @@
 /* src/cli/term.c: see term.h. */
 #include "cli/term.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,6 +238,6 @@ void term_progress(const char *what, uint64_t done_ns, uint64_t total_ns)
 		bar[i] = i < cells ? '#' : '.';
 	bar[TERM_BAR_CELLS] = '\0';
 	(void)fprintf(stderr, "\r%s [%s] %.0f/%g s\033[K", what, bar,
-		      (double)(done_ns / NS_PER_SEC), (double)total_ns / NS_PER_SEC);
+		      floor((double)done_ns / NS_PER_SEC), (double)total_ns / NS_PER_SEC);
 	(void)fflush(stderr);
 }

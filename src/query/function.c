@@ -100,7 +100,7 @@ static int count_line(struct function_build *b, const struct profile_line *frame
 {
 	const struct profile_function *f = profile_function_at(b->profile, frame->function);
 	struct view file = profile_string(b->profile, f->file);
-	struct tally *t;
+	struct tally *t = NULL;
 	int r;
 
 	buf_clear(&b->key);

@@ -259,7 +259,8 @@ static struct widths measure(const struct services *s, size_t n)
 	}
 	if (width == 0)
 		return w;
-	others = w.runtime + 5 + 7 + 10 + 5 * 2 + strlen("cpu heap goroutine");
+	/* The columns of numbers, the gaps between all of them, and some profiles. */
+	others = w.runtime + 5 + 7 + 10 + 10 + strlen("cpu heap goroutine");
 	w.name = MIN(w.name, NAME_CELLS);
 	w.name = MIN(w.name, width > others + NAME_LEAST ? width - others : NAME_LEAST);
 	return w;

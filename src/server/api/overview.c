@@ -253,9 +253,12 @@ int server_api_overview(const struct server_request *rq, struct server_answer *a
 
 	if (r < 0)
 		return r;
-	o.known = rq->context->known ? rq->context->known : (own = server_known_new());
-	if (!o.known)
-		return err_oom(err);
+	if (!rq->context->known) {
+		own = server_known_new();
+		if (!own)
+			return err_oom(err);
+	}
+	o.known = own ? own : rq->context->known;
 	r = query_overview_read(rq->context->store, o.from_ns, o.to_ns, o.step_ns, &o.data, err);
 	if (r < 0)
 		return r;
