@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "targets"))
 import build  # noqa: E402
 
 SERVICE = "browser-test"
+LOG = os.path.join(ROOT, "build", "test-logs", "browser-sonde.log")
 # The page shows the last 40 seconds; the tests look at the newer two thirds of them.
 SETTINGS = {"SERVICE": SERVICE, "LEAK_FUNCTION": "main.leak", "RANGE": "40s", "DRAG": "0.7,0.98",
             "COLLECTIONS": "30"}
@@ -51,9 +52,9 @@ def target(stack, *argv, service):
         raise StageError(f"the target {argv[0]} did not start")
 
 
-def server(stack, argv, name):
+def server(stack, argv, name, **options):
     """Starts a server that prints its address at the end of its first line."""
-    child = stack.enter_context(process(argv, stdout=subprocess.PIPE))
+    child = stack.enter_context(process(argv, stdout=subprocess.PIPE, **options))
     line = child.stdout.readline()
     if "http://" not in line:
         raise StageError(f"{name} did not start: {line}")
@@ -66,8 +67,11 @@ def real(stack):
     for _ in range(2):
         target(stack, "leak", "-leak-mb", "1", "-churn-mb", "10", service=SERVICE)
     target(stack, "demo", service="browser-demo")
+    # What it says at its end would come after the count of the tests, which is to be the last line.
+    os.makedirs(os.path.dirname(LOG), exist_ok=True)
+    log = stack.enter_context(open(LOG, "w", encoding="utf-8"))
     return server(stack, [sonde, "run", "--listen", "127.0.0.1:0", "--data-dir", data,
-                          "--interval", "1s", "--goroutine-interval", "2s"], sonde)
+                          "--interval", "1s", "--goroutine-interval", "2s"], sonde, stderr=log)
 
 
 def main():
