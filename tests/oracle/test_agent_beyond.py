@@ -103,10 +103,12 @@ class Beyond(unittest.TestCase):
         return rig.Target([program, *args], env=dict(env or {}, OTEL_SERVICE_NAME=service))
 
     def window(self, agent, service, kind, since):
-        """The stored profile of a window."""
+        """The stored profile of a window; at the start, records wait for the names of parents."""
+        window = {"service": service, "from": since, "to": now_ms() + 60000}
+        stored = lambda: [t["type"] for s in agent.api("services", **window)["services"] for t in s["types"]]
+        rig.wait_for(lambda: kind in stored(), lambda: f"{kind} of {service} is not stored: {stored()}")
         with open(self.path("window"), "wb") as f:
-            f.write(agent.get("api/pprof", service=service, type=kind, to=now_ms() + 60000,
-                              **{"from": since}))
+            f.write(agent.get("api/pprof", type=kind, **window))
         return Profile(self.path("window"))
 
     def test_goroutines_are_those_of_the_programs_own_profile(self):

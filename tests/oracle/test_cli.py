@@ -1,5 +1,7 @@
 """The command line as a user meets it: on a terminal and in pipes, its completions, and how `sonde run`
 ends."""
+import contextlib
+import glob
 import gzip
 import json
 import os
@@ -292,8 +294,21 @@ class Ends(unittest.TestCase):
     def ended(self, agent, *signals):
         for number in signals:
             agent.process.send_signal(number)
-        code = agent.process.wait(rig.LIMIT)
+        try:
+            code = agent.process.wait(rig.LIMIT)
+        except subprocess.TimeoutExpired as e:
+            raise AssertionError(f"{self.log(agent)}\n{self.threads(agent.process.pid)}") from e
         return code, self.log(agent)
+
+    @staticmethod
+    def threads(pid):
+        """What each thread of a process that does not end waits for."""
+        lines = []
+        for task in glob.glob(f"/proc/{pid}/task/*"):
+            for name in ("comm", "wchan", "syscall", "status"):
+                with contextlib.suppress(OSError), open(f"{task}/{name}", encoding="utf-8") as f:
+                    lines.append(f"{os.path.basename(task)} {name}: {f.read().strip()}")
+        return "\n".join(lines)
 
     def refused(self, *args, check=rig.FAILED):
         done = rig.sonde("run", "--listen", "127.0.0.1:0", "--data-dir", self.data, "--cpu-hz", "0", *args,

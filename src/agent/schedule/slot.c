@@ -469,7 +469,8 @@ static void slot_take_target(struct agent *a, struct agent_slot *slot,
 	if (slot->has_parent)
 		memcpy(info->parent_service, was.parent_service, sizeof(info->parent_service));
 	else
-		slot->has_parent = agent_targets_find_parent(a, info) || a->named;
+		/* Where nothing is kept, nobody asks for it, and nothing waits for it. */
+		slot->has_parent = !a->names_path || agent_targets_find_parent(a, info) || a->named;
 }
 
 /* The name may change by an exec, or by the environment. */

@@ -636,8 +636,7 @@ static bool name_is_safe(struct agent *a, const struct delivery *d)
 
 	(void)pthread_mutex_lock(&a->lock);
 	slot = slot_find(a, d->resource ? &d->resource->process : &d->info.id);
-	/* Where nothing is kept, nobody tells processes apart by their labels. */
-	safe = slot && slot->looked_ns && (slot->has_parent || !a->names_path) &&
+	safe = slot && slot->looked_ns && slot->has_parent &&
 	       slot->target.info.rank >= PROC_RANK_ROOT;
 	(void)pthread_mutex_unlock(&a->lock);
 	return safe;
