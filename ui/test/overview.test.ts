@@ -128,6 +128,15 @@ test('short-lived programs fold by parent, with the sum of their CPU', () => {
   assert.deepEqual(rows.filter((r) => r.line).map((r) => r.name.slice(0, 4)), ['api', 'db', 'bash', 'xxxx']);
 });
 
+test('what runs for a part of the time counts for that part, so that rows add up to the machine', () => {
+  const v = machine();
+  const rows = fold(v);
+  const [longest] = rows.filter((r) => r.name.length === 127);
+  assert.ok(Math.abs(longest!.cpuNow! - 0.02 / 3) < 1e-9);
+  const all = v.lines.flatMap((l) => l.cpu).reduce<number>((s, c) => s + (c ?? 0), 0) / 3;
+  assert.ok(Math.abs(rows.reduce((s, r) => s + r.cpuNow!, 0) - all) < 1e-9);
+});
+
 test('an open group shows its programs below it', () => {
   const rows = sortRows(fold(machine()), 'cpu', true);
   const names = unfold(rows, new Set(['gbash']), 'cpu', true).map((r) => r.name);
