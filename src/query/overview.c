@@ -26,13 +26,13 @@ static int read_covered(struct store *store, const struct store_overview_query *
 
 	if (r < 0)
 		return r;
-	o->covered = calloc(o->totals.n_steps + 1, sizeof(*o->covered));
-	for (size_t i = 0; o->covered && i < o->totals.n_steps; i++)
-		o->covered[i] = query_covered_ns(&covered, CPU_TYPE, i) > 0;
-	for (size_t i = 0; i < o->totals.n_steps; i++)
-		o->covered_ns += (int64_t)query_covered_ns(&covered, CPU_TYPE, i);
+	o->step_covered_ns = calloc(o->totals.n_steps + 1, sizeof(*o->step_covered_ns));
+	for (size_t i = 0; o->step_covered_ns && i < o->totals.n_steps; i++) {
+		o->step_covered_ns[i] = (int64_t)query_covered_ns(&covered, CPU_TYPE, i);
+		o->covered_ns += o->step_covered_ns[i];
+	}
 	query_covered_release(&covered);
-	return o->covered ? 0 : err_oom(err);
+	return o->step_covered_ns ? 0 : err_oom(err);
 }
 
 int query_overview_read(struct store *store, int64_t from_ns, int64_t to_ns, int64_t step_ns,
@@ -71,7 +71,7 @@ int query_overview_read(struct store *store, int64_t from_ns, int64_t to_ns, int
 void query_overview_release(struct query_overview *o)
 {
 	store_overview_release(&o->totals);
-	free(o->covered);
+	free(o->step_covered_ns);
 	*o = (struct query_overview){0};
 }
 
@@ -92,7 +92,7 @@ int64_t query_overview_cpu_ns(const struct query_overview *o,
 
 	if (cell)
 		return MAX(cell->sum, 0);
-	return s != o->machine && o->covered[step] ? 0 : QUERY_OVERVIEW_GAP;
+	return s != o->machine && o->step_covered_ns[step] > 0 ? 0 : QUERY_OVERVIEW_GAP;
 }
 
 int64_t query_overview_memory_bytes(const struct query_overview *o,

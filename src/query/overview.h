@@ -18,9 +18,9 @@ struct query_overview {
 	/* The last time of everything collected in the window, and of memory; 0: nothing was. */
 	int64_t newest_ns;
 	int64_t memory_newest_ns;
-	/* By step: where CPU time that is not there was 0. */
-	bool *covered;
-	int64_t covered_ns; /* for how long CPUs were sampled, in sum */
+	/* For how long CPUs were sampled, by step; there, CPU time that is missing is 0. */
+	int64_t *step_covered_ns;
+	int64_t covered_ns; /* in sum */
 };
 
 /* Times and step in whole minutes. */

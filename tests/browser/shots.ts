@@ -39,7 +39,7 @@ const SCREENS: Screen[] = [
     act: async (page) => {
       const { now } = await (await page.request.get('/api/health')).json();
       await page.route('**/api/overview?*', (route) => route.fulfill({ json: {
-        from: now - 60e3, to: now, step_ms: 60e3, next: now, cpus: 8, memory_kib: 16777216, machine: [0, [], []], types: [], services: [], rows: [], damaged: 0 } }));
+        from: now - 60e3, to: now, step_ms: 60e3, next: now, cpus: 8, memory_kib: 16777216, covered_ms: [0], machine: [0, [], []], types: [], services: [], rows: [], damaged: 0 } }));
       await page.route('**/api/health', async (route) => {
         const health = await (await route.fetch()).json();
         await route.fulfill({ json: { ...health, started: health.now - 9e3, uptime_ms: 9e3, intervals: 0, cpu_samples: 0, collections: 0, targets: 214, profiled: 0 } });

@@ -307,7 +307,7 @@ test('a server that went away is told from an empty one', async ({ page, watch }
 });
 
 test('without services the page says how to get some', async ({ page }) => {
-  const nothing = { from: 0, to: 60e3, step_ms: 60e3, next: 0, cpus: 2, memory_kib: 1e6, machine: [0, [], []], types: [], services: [], rows: [], damaged: 0 };
+  const nothing = { from: 0, to: 60e3, step_ms: 60e3, next: 0, cpus: 2, memory_kib: 1e6, covered_ms: [0], machine: [0, [], []], types: [], services: [], rows: [], damaged: 0 };
   await page.route('**/api/overview?*', (route) => route.fulfill({ json: nothing }));
   await page.goto('/');
   await expect(page.locator('.empty h2')).toBeVisible();

@@ -69,6 +69,7 @@ export function overview(q, w, of) {
   const machine = trimmed(busy.map((v, i) => whole(v, steps[i])), used.map((v) => v && Math.round(Math.min(of.memory_kib, v))));
   return {
     from, to, step_ms: step, next: Math.min(to - step, Math.floor(now / step) * step), cpus: of.cpus, memory_kib: of.memory_kib,
+    covered_ms: Array.from({ length: (to - from) / step }, (_, i) => Math.max(0, Math.round(Math.min(now - from - i * step, step)))),
     machine: machine ?? [0, [], []], types, services, rows, damaged: 0,
   };
 }

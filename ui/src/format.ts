@@ -39,7 +39,7 @@ function cores(v: number): string {
   const a = Math.abs(v);
   if (a > 0 && a < 0.0005) return `${v < 0 ? '\u2212' : ''}<0.001\u2009cores`;
   // Two digits that count: 0.003, 0.03, 0.30.
-  const digits = a >= 100 ? 0 : a >= 10 ? 1 : a >= 0.00995 || a === 0 ? 2 : 3;
+  const digits = a >= 100 ? 0 : a >= 10 ? 1 : a >= 0.0095 || a === 0 ? 2 : 3;
   return `${v < 0 ? '\u2212' : ''}${a.toFixed(a === 0 ? 0 : digits)}\u2009${a === 1 ? 'core' : 'cores'}`;
 }
 

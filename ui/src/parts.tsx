@@ -12,14 +12,18 @@ export function Spark({ points: all }: { points: (number | null)[] }) {
   const max = Math.max(...known, 1e-9);
   const runs: string[] = [];
   let run: string[] = [];
+  const step = W / Math.max(1, points.length - 1);
   points.forEach((v, i) => {
     if (v == null) {
       if (run.length) runs.push(run.join(' '));
       run = [];
       return;
     }
-    const x = points.length > 1 ? (i * W) / (points.length - 1) : W / 2;
-    run.push(`${x.toFixed(1)},${(H - 2 - (v / max) * (H - 4)).toFixed(1)}`);
+    // Between two gaps a point is a level of its step: alone it could not be seen.
+    const alone = points[i - 1] == null && points[i + 1] == null;
+    const y = (H - 2 - (v / max) * (H - 4)).toFixed(1);
+    for (const x of alone ? [Math.max(0, (i - 0.5) * step), Math.min(W, (i + 0.5) * step)] : [i * step])
+      run.push(`${x.toFixed(1)},${y}`);
   });
   if (run.length) runs.push(run.join(' '));
   return (
@@ -30,7 +34,7 @@ export function Spark({ points: all }: { points: (number | null)[] }) {
         return (
           <>
             <polygon points={`${x0},${H} ${r} ${x1},${H}`} />
-            <polyline points={xs.length > 1 ? r : `${r} ${Number(x0) + 1},${xs[0]!.split(',')[1]}`} />
+            <polyline points={r} />
           </>
         );
       })}

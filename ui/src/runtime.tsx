@@ -9,7 +9,7 @@ import { Failure } from './parts';
 import { Plot, type Chosen, type Curve } from './plot';
 import { useQuery } from './query';
 import { curve, latest, type Points } from './series';
-import { isRuntime, rateUnit, unitOf } from './types';
+import { familyOf, isRuntime, rateUnit, unitOf } from './types';
 
 interface Entry {
   type: string;
@@ -220,7 +220,7 @@ export function Runtime(props: RuntimeProps) {
       <div class="runtimehead">
         <h2 id="runtime-title">
           <button type="button" class="link" aria-expanded={props.open} aria-keyshortcuts="g" title="Key: g" onClick={() => props.setOpen(!props.open)}>
-            <span aria-hidden="true" class="fold">{props.open ? '▾' : '▸'}</span> Go runtime
+            <span aria-hidden="true" class="fold">{props.open ? '▾' : '▸'}</span> {props.types.some((t) => familyOf(t.type).startsWith('go_')) ? 'Go runtime' : 'Memory'}
           </button>
         </h2>
         {!props.open && <span class="dim">{summary(props.types.filter((t) => isRuntime(t.type)), props.step)}</span>}

@@ -122,6 +122,7 @@ export interface Overview {
   next: number;
   cpus: number;
   memory_kib: number;
+  covered_ms: number[];
   machine: (number | (number | null)[])[];
   types: string[];
   services: OverviewService[];

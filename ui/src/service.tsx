@@ -212,7 +212,7 @@ function WindowLine(c: CompareProps) {
         </>
       ) : (
         <>
-          <span class="windowtext">{state.sel ? '' : <span class="dim">whole range </span>}{text(w)} <span class="dim">{span(w.to - w.from)}</span></span>
+          <span class="windowtext">{state.sel ? '' : <span class="dim">whole range </span>}{text(w)} <span class="dim">{span(w.to - w.from)}{c.usual === 'average' && ', average'}</span></span>
           {!state.sel && <button type="button" class="primary" title="Key: d" onClick={() => go(comparePreceding(state, w, c.oldest))}>Compare with preceding</button>}
           <button type="button" title="Drag twice: first the baseline A, then the window B"
             onClick={() => { go(comparePreceding(state, w, c.oldest)); c.setPicking('A'); }}>Compare A and B…</button>

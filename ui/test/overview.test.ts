@@ -20,7 +20,7 @@ const service = (id: number, name: string, more = {}) =>
 
 /** Five minutes, of which the last has just begun. */
 const whole = (more: Partial<Overview> = {}): Overview => ({
-  from: 0, to: 5 * MIN, step_ms: MIN, next: 4 * MIN, cpus: 2, memory_kib: 1024 * 1024, types: [CPU], damaged: 0,
+  from: 0, to: 5 * MIN, step_ms: MIN, next: 4 * MIN, cpus: 2, memory_kib: 1024 * 1024, types: [CPU], damaged: 0, covered_ms: [],
   machine: [0, [60000, 60000, null, 60000, 9000], [100, 100, null, 100, 100]],
   services: [service(1, 'api'), service(2, 'old')],
   rows: [[1, 3, 0, [30000, 30000, null, 30000, 4000], [10, 10, null, 10, 10]], [2, 1, 1, [6000], [5]]], ...more,
@@ -103,6 +103,15 @@ test('in the first minute the only step is shown, from the start of the server o
   assert.deepEqual(viewOf(held, 5 * MIN, 4 * MIN - 5e3).cpu, [0.25]);
 });
 
+test('CPU time is of the time that was sampled, not of all of the step', () => {
+  const covered_ms = [30e3, 60e3, 0, 15e3, 5e3];
+  const held = merge(null, whole({ covered_ms }))!;
+  assert.deepEqual(viewOf(held, 5 * MIN, 0).cpu, [2, 1, null, 4, 1.8]);
+  assert.deepEqual(viewOf(held, 5 * MIN, 0).lines[0]!.cpu, [1, 0.5, null, 2, 0.8]);
+  const later = merge(held, refresh({ covered_ms: [40e3, 10e3] }), MIN)!;
+  assert.deepEqual(later.covered, [60e3, 0, 15e3, 40e3, 10e3]);
+});
+
 function machine(): View {
   const row = (cpu: (number | null)[]) => ({ cpu: cpu.map((v) => (v == null ? null : v * MIN)), memory: cpu.map((v) => (v == null ? null : 1000)) });
   const rows: [string, object, (number | null)[]][] = [
@@ -126,6 +135,15 @@ test('short-lived programs fold by parent, with the sum of their CPU', () => {
   assert.deepEqual(groups[0]!.cpu, [0.25, 0.5, 0]);
   assert.equal(groups[0]!.cpuNow, 0.25);
   assert.deepEqual(rows.filter((r) => r.line).map((r) => r.name.slice(0, 4)), ['api', 'db', 'bash', 'xxxx']);
+});
+
+test('what runs for a part of the time counts for that part, so that rows add up to the machine', () => {
+  const v = machine();
+  const rows = fold(v);
+  const [longest] = rows.filter((r) => r.name.length === 127);
+  assert.ok(Math.abs(longest!.cpuNow! - 0.02 / 3) < 1e-9);
+  const all = v.lines.flatMap((l) => l.cpu).reduce<number>((s, c) => s + (c ?? 0), 0) / 3;
+  assert.ok(Math.abs(rows.reduce((s, r) => s + r.cpuNow!, 0) - all) < 1e-9);
 });
 
 test('an open group shows its programs below it', () => {

@@ -63,16 +63,6 @@ static bool ps_is_shown(const struct ps_table *t, size_t column)
 	return t->with_metrics || !ps_is_metric(column);
 }
 
-/* "-" if the service just repeats the executable's name. */
-static const char *ps_service(const struct proc_info *i)
-{
-	const char *slash = strrchr(i->exe, '/');
-
-	if (strcmp(i->service, i->comm) == 0 || (slash && strcmp(i->service, slash + 1) == 0))
-		return "-";
-	return i->service;
-}
-
 static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 {
 	const struct proc_info *i = &e->info;
@@ -89,7 +79,7 @@ static void ps_fill_row(const struct ps_entry *e, struct ps_row *row)
 		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "%s", i->exe);
 	else
 		(void)snprintf(row->cells[PS_EXECUTABLE], PS_CELL, "[%s]", i->comm);
-	(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s%s%.12s%s", ps_service(i),
+	(void)snprintf(row->cells[PS_SERVICE], PS_CELL, "%s%s%.12s%s", i->service,
 		       i->container[0] ? " (" : "", i->container, i->container[0] ? ")" : "");
 	(void)snprintf(row->cells[PS_CPU], PS_CELL, "%s%s%s", e->cpu.gives,
 		       e->cpu.remedy[0] ? ": " : "", e->cpu.remedy);

@@ -172,17 +172,19 @@ static int query_write(struct query *q, struct report *report, struct err *err)
 	_cleanup_(profile_freep) struct profile *after = NULL;
 	_cleanup_(profile_freep) struct profile *before = NULL;
 	_cleanup_(profile_freep) struct profile *change = NULL;
-	struct store_sum about = {0};
+	struct store_sum about = {0}, about_before = {0};
 	int r;
 
 	term_status("reading the store");
 	r = query_profile(q->store, &q->window, &after, &about, err);
 	if (r == 0 && q->has_before)
-		r = query_profile(q->store, &q->before, &before, NULL, err);
+		r = query_profile(q->store, &q->before, &before, &about_before, err);
 	term_status(NULL);
 	if (r < 0)
 		return r;
 	query_describe(q, &about, profile_n_samples(after));
+	if (q->has_before && about_before.collections == 0)
+		cli_note("Nothing was collected in the baseline: everything appears new.");
 	report->type = NULL;
 	if (!q->has_before)
 		return report_write(report, after, err);

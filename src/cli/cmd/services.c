@@ -219,6 +219,15 @@ struct widths {
 	size_t runtime;
 };
 
+/* As the page has it: what is small has a digit more, and something is never nothing. */
+static void format_cores(char *dst, size_t size, double cores)
+{
+	if (cores > 0 && cores < 0.0005)
+		(void)snprintf(dst, size, "<0.001");
+	else
+		(void)snprintf(dst, size, "%.*f", cores > 0 && cores < 0.0095 ? 3 : 2, cores);
+}
+
 static int print_row(const struct services *s, const struct row *row, const struct widths *widths)
 {
 	char name[sizeof(row->name)], runtime[64], memory[UNITS_LABEL_LEN] = "-";
@@ -231,7 +240,7 @@ static int print_row(const struct services *s, const struct row *row, const stru
 	(void)snprintf(runtime, sizeof(runtime), "%s", *row->runtime ? row->runtime : "-");
 	text_clean(runtime, strlen(runtime));
 	if (row->cpu_ns != QUERY_OVERVIEW_GAP && s->data.covered_ns > 0)
-		(void)snprintf(cpu, sizeof(cpu), "%.2f", (double)row->cpu_ns / (double)covered);
+		format_cores(cpu, sizeof(cpu), (double)row->cpu_ns / (double)covered);
 	if (row->memory_bytes != QUERY_OVERVIEW_GAP)
 		(void)units_label(memory, row->memory_bytes, "bytes", "auto");
 	if (row->processes > 0)

@@ -208,6 +208,16 @@ static void write_curves(struct overview *o, const struct store_overview_service
 	json_array_end(&o->j);
 }
 
+/* Of a step in which sonde was away for a while, CPU time is of the rest. */
+static void write_covered(struct overview *o)
+{
+	json_key(&o->j, "covered_ms");
+	json_array_begin(&o->j);
+	for (size_t i = 0; i < o->data.totals.n_steps; i++)
+		write_number(&o->j, o->data.step_covered_ns[i], (int64_t)NS_PER_MS);
+	json_array_end(&o->j);
+}
+
 static void write_rows(struct overview *o)
 {
 	const struct store_overview *t = &o->data.totals;
@@ -234,6 +244,7 @@ static void write_all(struct overview *o)
 	server_answer_uint(&o->j, "next", (uint64_t)next_ns(o) / NS_PER_MS);
 	server_answer_uint(&o->j, "cpus", o->rq->context->cpus);
 	server_answer_uint(&o->j, "memory_kib", o->rq->context->memory_kib);
+	write_covered(o);
 	json_key(&o->j, "machine");
 	json_array_begin(&o->j);
 	write_curves(o, o->data.machine);

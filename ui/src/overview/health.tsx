@@ -56,8 +56,8 @@ export function HealthLine({ health }: { health: Health }) {
     <div class="health" role="group" aria-label="Health of sonde">
       <span title={about}>
         <span class="dim">sonde</span> {h.version}{' '}
-        <span class="dim">uses</span> {percent(h.cpu_percent, 100)} <span class="dim">of a core and</span> {value(h.rss_bytes, 'bytes')}<span class="dim">, has stored</span>{' '}
-        {value(h.store.bytes, 'bytes')} <span class="dim">of</span> {h.store.days} {h.store.days === 1 ? 'day' : 'days'}
+        <span class="dim">uses</span> {percent(h.cpu_percent, 100)} <span class="dim">of a core and</span> {value(h.rss_bytes, 'bytes')}<span class="dim">, stores</span>{' '}
+        {value(h.store.bytes, 'bytes')}{h.store.oldest != null && <> <span class="dim">of the last</span> {span(Math.max(0, h.now - h.store.oldest))}</>}
       </span>
       {losses.filter(([n]) => n > 0).map(([n, text]) => <span class="warn">{n} {text}</span>)}
       {troubles.map((t) => <span class="warn" role="alert">{t}</span>)}

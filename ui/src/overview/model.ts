@@ -23,6 +23,7 @@ export interface Held {
   cpus: number;
   memory_kib: number;
   damaged: number;
+  covered: Points; // milliseconds of the step in which CPUs were sampled
   machine: Track;
   services: Map<number, Known>;
 }
@@ -66,7 +67,7 @@ export function merge(held: Held | null, raw: Overview, from = raw.from): Held |
   const step = raw.step_ms;
   const steps = Math.max(0, Math.round((raw.to - start) / step));
   const index = (ms: number) => Math.round((ms - start) / step);
-  const track = (before: Track | undefined, at: number, cpu: Points, memory: Points): Track => {
+  const track = (before: Track | null | undefined, at: number, cpu: Points, memory: Points): Track => {
     const out = nothing(steps);
     if (held && before) {
       const stays = Math.max(0, Math.round((raw.from - held.from) / step));
@@ -89,7 +90,7 @@ export function merge(held: Held | null, raw: Overview, from = raw.from): Held |
   }
   return {
     from: start, to: raw.to, step_ms: step, next: raw.next, cpus: raw.cpus, memory_kib: raw.memory_kib, damaged: raw.damaged,
-    machine: track(held?.machine, ...raw.machine), services,
+    covered: track(held && { cpu: held.covered, memory: [] }, 0, raw.covered_ms, []).cpu, machine: track(held?.machine, ...raw.machine), services,
   };
 }
 
@@ -139,8 +140,9 @@ function shown(h: Held, now: number): [number, number] {
 /** `started`: of the server, perhaps in the midst of the first step. */
 export function viewOf(h: Held, now: number, started: number): View {
   const [first, end] = shown(h, now);
-  // How much of a step was looked at: the last one is not over, the first one may have begun late.
+  // How much of a step was looked at. Where CPUs are not sampled: the last one is not over, the first one may have begun late.
   const length = (i: number) => {
+    if (h.covered[i]) return Math.max(LEAST, h.covered[i]!);
     const begin = h.from + i * h.step_ms;
     const until = Math.min(begin + h.step_ms, now);
     const since = i === first && started > begin && started < until ? started : begin;

@@ -10,7 +10,7 @@ export interface Row {
   key: string;
   name: string;
   line: Line | null; // null: a group of short-lived programs
-  members: Line[]; // of the group
+  members: Row[]; // of the group
   parent: string; // of the group
   inside: boolean; // a program of a group that is open
   cpu: Points;
@@ -27,11 +27,12 @@ export function lately(points: Points): number | null {
 
 const sum = (points: Points) => points.reduce<number>((s, v) => s + (v ?? 0), 0);
 
-function lineRow(line: Line, inside = false): Row {
+/** Its share of the machine's time: where it was not there, it used nothing, so that rows add up to the machine. */
+function lineRow(line: Line, collected: boolean[], inside = false): Row {
   const known = line.memory.filter((v) => v != null);
   return {
     key: `s${line.id}`, name: line.service, line, members: [], parent: '', inside, cpu: line.cpu, mean: sum(line.cpu) / line.cpu.length,
-    cpuNow: line.running ? lately(line.cpu) : null, memoryNow: line.running ? known[known.length - 1] ?? null : null,
+    cpuNow: line.running && lately(line.cpu) != null ? lately(added([line], collected)) : null, memoryNow: line.running ? known[known.length - 1] ?? null : null,
   };
 }
 
@@ -47,7 +48,7 @@ const programs = (n: number) => `${n} short-lived ${n === 1 ? 'program' : 'progr
 function groupRow(parent: string, members: Line[], collected: boolean[]): Row {
   const cpu = added(members, collected);
   return {
-    key: `g${parent}`, name: `${parent || 'unknown parent'}: ${programs(members.length)}`, line: null, members, parent, inside: false,
+    key: `g${parent}`, name: `${parent || 'unknown parent'}: ${programs(members.length)}`, line: null, members: members.map((m) => lineRow(m, collected, true)), parent, inside: false,
     cpu, mean: sum(cpu) / cpu.length, cpuNow: lately(cpu), memoryNow: null,
   };
 }
@@ -55,12 +56,12 @@ function groupRow(parent: string, members: Line[], collected: boolean[]): Row {
 /** Services, and short-lived programs by parent. */
 export function fold(v: View): Row[] {
   const parents = new Map<string, Line[]>();
+  const collected = collectedIn(v);
   const rows: Row[] = [];
   for (const l of v.lines)
-    if (!l.short) rows.push(lineRow(l));
+    if (!l.short) rows.push(lineRow(l, collected));
     else if (parents.has(l.parent)) parents.get(l.parent)!.push(l);
     else parents.set(l.parent, [l]);
-  const collected = collectedIn(v);
   for (const [parent, members] of parents) rows.push(groupRow(parent, members, collected));
   return rows;
 }
@@ -68,7 +69,8 @@ export function fold(v: View): Row[] {
 /** Everything whose name, runtime or parent contains the text. */
 export function search(v: View, text: string): Row[] {
   const low = text.toLowerCase();
-  return v.lines.filter((l) => `${l.service}\n${l.runtime}\n${l.short ? l.parent : ''}`.toLowerCase().includes(low)).map((l) => lineRow(l));
+  const collected = collectedIn(v);
+  return v.lines.filter((l) => `${l.service}\n${l.runtime}\n${l.short ? l.parent : ''}`.toLowerCase().includes(low)).map((l) => lineRow(l, collected));
 }
 
 export type SortKey = 'name' | 'runtime' | 'cpu' | 'memory' | 'processes' | 'profiles';
@@ -97,7 +99,7 @@ export function sortRows(rows: Row[], key: SortKey, down: boolean): Row[] {
 
 /** With the programs of open groups, in the same order. */
 export function unfold(rows: Row[], open: Set<string>, key: SortKey, down: boolean): Row[] {
-  return rows.flatMap((r) => (open.has(r.key) ? [r, ...sortRows(r.members.map((m) => lineRow(m, true)), key, down)] : [r]));
+  return rows.flatMap((r) => (open.has(r.key) ? [r, ...sortRows(r.members, key, down)] : [r]));
 }
 
 const profiles = new WeakMap<string[], string[]>();

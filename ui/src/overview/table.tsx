@@ -121,6 +121,8 @@ export function ServiceTable({ view, rows, open, events, state, utc, port, onTog
   );
 }
 
+/* The figure above has the unit; there is no room for it twice. */
+const CORES = /\u2009cores?$/;
 /* A smaller change is not worth a word. */
 const LEAST = { cores: 0.05, bytes: 32 * 1048576 };
 
@@ -132,7 +134,7 @@ function Changed({ points, unit, view, utc }: { points: Points; unit: 'cores' | 
   const since = time(view.from + c.since * view.step_ms, utc);
   return (
     <span class={c.now > c.before ? 'changed up' : 'changed'} title={`${word} from ${text(c.before)} to ${text(c.now)} at ${since}: more than this service usually varies`}>
-      <span aria-hidden="true">{arrow}</span><span class="sr">, {word}</span> from {text(c.before)}
+      <span aria-hidden="true">{arrow}</span><span class="sr">, {word}</span> from {text(c.before).replace(CORES, '')}
     </span>
   );
 }
