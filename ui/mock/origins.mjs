@@ -7,6 +7,16 @@ const LIBRARY = {
 const KERNEL = ['entry_SYSCALL_64', 'do_syscall_64', 'vfs_read', 'copy_to_user'];
 const PYTHON = { '<module>': 'rank', main: 'rank', 'Ranker.score': 'rank', 'Ranker.load': 'rank', loads: 'json', 'JSONDecoder.decode': 'json', dot: 'numpy', sorted_key: 'rank' };
 
+/* What compilers appended to a few of them. */
+const VARIANTS = { _PyEval_EvalFrameDefault: ['.cold'], PyObject_Vectorcall: ['.part.0', '.cold'], vfs_read: ['.part.0'] };
+
+/** Index of a name to its suffixes, for those that have any. */
+export function variantColumn(names) {
+  const found = names.flatMap((n, i) => (VARIANTS[n] ? [[i, VARIANTS[n]]] : []));
+  return found.length ? { variants: Object.fromEntries(found) } : {};
+}
+export const variantsOf = (name) => (VARIANTS[name] ? { variants: VARIANTS[name] } : {});
+
 /** Kind and module of a name. */
 export function originOf(name, group) {
   if (!name || name === '(other)' || name === 'all') return { kind: 'other', module: '' };

@@ -206,6 +206,7 @@ export interface LabelValue {
   value: string;
   first: number;
   last: number;
+  executable?: string;
 }
 
 export interface Label {
@@ -261,6 +262,7 @@ export interface Flame {
   other: number;
   names: string[];
   files: string[];
+  variants?: Record<string, string[]>;
   origins: Origin[];
   origin: number[];
   name: number[];
@@ -275,6 +277,7 @@ export interface Flame {
 export interface TopRow {
   name: string;
   file: string;
+  variants?: string[];
   self: number;
   total: number;
   before_self?: number;

@@ -41,9 +41,8 @@ static Elf64_Shdr *shdr(struct forged *f, size_t i)
 static size_t put_note(uint8_t *p, const char *name, uint32_t type, const void *desc, uint32_t len)
 {
 	/* As linkers do, the padding counts as part of the name. */
-	Elf64_Nhdr n = {.n_namesz = (uint32_t)(strlen(name) + 4) & ~3U,
-			.n_descsz = len,
-			.n_type = type};
+	Elf64_Nhdr n = {
+		.n_namesz = (uint32_t)(strlen(name) + 4) & ~3U, .n_descsz = len, .n_type = type};
 	size_t desc_off = sizeof(n) + n.n_namesz;
 
 	memcpy(p, &n, sizeof(n));
