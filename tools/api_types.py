@@ -38,8 +38,6 @@ def type_of(schema, schemas):
     if kinds == ["array"]:
         items = type_of(schema["items"], schemas)
         return f"({items})[]" if " " in items else f"{items}[]"
-    if kinds == ["object"]:
-        return f"Record<string, {type_of(schema['additionalProperties'], schemas)}>"
     return union(SCALARS[k] for k in kinds)
 
 

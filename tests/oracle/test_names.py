@@ -176,7 +176,7 @@ class Names(unittest.TestCase):
         values = next(label["values"] for label in answer["labels"] if label["key"] == key)
         self.assertNotEqual(*ids)
         self.assertEqual([v["value"] for v in sorted(values, key=lambda v: v["first"])], ids)
-        self.assertEqual({v["executable"] for v in values}, {"oven"})
+        self.assertEqual({v["build_of"] for v in values}, {"oven"})
         # Each process has one set of labels: what is stored with a build is all there is of it.
         self.assertEqual(len(next(label for label in answer["labels"] if label["key"] == "process.pid")["values"]), 2)
 

@@ -10,10 +10,10 @@ const PYTHON = { '<module>': 'rank', main: 'rank', 'Ranker.score': 'rank', 'Rank
 /* What compilers appended to a few of them. */
 const VARIANTS = { _PyEval_EvalFrameDefault: ['.cold'], PyObject_Vectorcall: ['.part.0', '.cold'], vfs_read: ['.part.0'] };
 
-/** Index of a name to its suffixes, for those that have any. */
+/** The suffixes of names that have any. */
 export function variantColumn(names) {
-  const found = names.flatMap((n, i) => (VARIANTS[n] ? [[i, VARIANTS[n]]] : []));
-  return found.length ? { variants: Object.fromEntries(found) } : {};
+  const variants = names.flatMap((n, name) => (VARIANTS[n] ? [{ name, suffixes: VARIANTS[n] }] : []));
+  return variants.length ? { variants } : {};
 }
 export const variantsOf = (name) => (VARIANTS[name] ? { variants: VARIANTS[name] } : {});
 

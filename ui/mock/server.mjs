@@ -90,7 +90,7 @@ const RESTART = Date.now() - 33 * 60e3;
 function labelsOf(s) {
   const one = (value, first = s.start) => ({ value: String(value), first, last: Date.now() });
   const late = (i) => (i > 0 && i === s.processes - 1 ? Math.max(s.start, RESTART) : s.start);
-  const build = (id, first) => ({ ...one(id.repeat(5), first), executable: 'server' });
+  const build = (id, first) => ({ ...one(id.repeat(5), first), build_of: 'server' });
   const builds = s.processes > 1 ? [build('9c813489'), build('1b7e04d2', late(s.processes - 1))] : [build('9c813489')];
   return [
     { key: 'host.name', values: [one('web-1')] },

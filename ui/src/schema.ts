@@ -206,7 +206,7 @@ export interface LabelValue {
   value: string;
   first: number;
   last: number;
-  executable?: string;
+  build_of?: string;
 }
 
 export interface Label {
@@ -250,6 +250,11 @@ export interface Origin {
   module: string;
 }
 
+export interface NameVariants {
+  name: number;
+  suffixes: string[];
+}
+
 export interface Flame {
   unit: Unit;
   mode: Mode;
@@ -262,7 +267,7 @@ export interface Flame {
   other: number;
   names: string[];
   files: string[];
-  variants?: Record<string, string[]>;
+  variants?: NameVariants[];
   origins: Origin[];
   origin: number[];
   name: number[];

@@ -20,10 +20,10 @@ interface Start {
 function buildsOf(labels: Labels): Start[] {
   const all = labels.labels.filter((l) => l.key.startsWith(BUILD_ID)).flatMap((l) => l.values);
   const oldest = new Map<string | undefined, number>();
-  for (const v of all) oldest.set(v.executable, Math.min(v.first, oldest.get(v.executable) ?? Infinity));
+  for (const v of all) oldest.set(v.build_of, Math.min(v.first, oldest.get(v.build_of) ?? Infinity));
   return all
-    .filter((v) => v.first > oldest.get(v.executable)!)
-    .map((v) => ({ at: v.first, what: 'New build', value: v.value.slice(0, 8) + (v.executable ? ` of ${v.executable}` : '') }));
+    .filter((v) => v.first > oldest.get(v.build_of)!)
+    .map((v) => ({ at: v.first, what: 'New build', value: v.value.slice(0, 8) + (v.build_of ? ` of ${v.build_of}` : '') }));
 }
 
 /** What was there in the first intervals has not begun within them. */

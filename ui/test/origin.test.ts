@@ -192,7 +192,7 @@ test('a build is new where another of the same executable was there before', () 
   const w = { from: 0, to: 3600e3 };
   const builds = (...values: [string, number, string][]) => ({
     key: 'process.executable.build_id.gnu',
-    values: values.map(([value, first, executable]) => ({ value, first, last: 3600e3, executable })),
+    values: values.map(([value, first, build_of]) => ({ value, first, last: 3600e3, build_of })),
   });
   const one = builds(['aaaaaaaa11', 0, 'shop'], ['bbbbbbbb22', 1800e3, 'shop'], ['cccccccc33', 900e3, 'sed']);
   const marks = startMarks({ labels: [one] }, w, 15e3, true);
@@ -210,7 +210,7 @@ test('a build is new where another of the same executable was there before', () 
 
 test('what compilers appended goes with its name', () => {
   const raw = parse('all other: 0\n scan native:lib 1\n');
-  raw.variants = { 1: ['.part.0', '.cold'] };
+  raw.variants = [{ name: 1, suffixes: ['.part.0', '.cold'] }];
   const p = decode(raw, 'cores', 1, 1);
   assert.deepEqual(p.variants[p.names.indexOf('scan')], ['.part.0', '.cold']);
   assert.deepEqual(cut(p, { focus: ['scan'], hide: [], fold: [] }).variants, p.variants);

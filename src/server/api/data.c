@@ -189,8 +189,9 @@ static void flame_names(struct json *j, const char *key, char *const *names, siz
 	json_array_end(j);
 }
 
-static void write_variants(struct json *j, const char *variants)
+static void write_variants(struct json *j, const char *key, const char *variants)
 {
+	json_key(j, key);
 	json_array_begin(j);
 	for (; *variants; variants += strlen(variants) + 1)
 		json_cstring(j, variants);
@@ -201,22 +202,22 @@ static void write_variants(struct json *j, const char *variants)
 static void flame_variants(struct json *j, const struct query_flame *f)
 {
 	bool has_any = false;
-	char index[24];
 
 	for (size_t i = 0; i < f->n_names; i++) {
 		if (!f->variants[i][0])
 			continue;
 		if (!has_any) {
 			json_key(j, "variants");
-			json_object_begin(j);
+			json_array_begin(j);
 		}
 		has_any = true;
-		(void)snprintf(index, sizeof(index), "%zu", i);
-		json_key(j, index);
-		write_variants(j, f->variants[i]);
+		json_object_begin(j);
+		server_answer_uint(j, "name", i);
+		write_variants(j, "suffixes", f->variants[i]);
+		json_object_end(j);
 	}
 	if (has_any)
-		json_object_end(j);
+		json_array_end(j);
 }
 
 static void flame_origins(struct json *j, const struct query_flame *f)
@@ -318,10 +319,8 @@ static void top_row(struct json *j, const struct query_row *row, bool has_before
 	json_cstring(j, row->name);
 	json_key(j, "file");
 	json_cstring(j, row->file);
-	if (row->variants[0]) {
-		json_key(j, "variants");
-		write_variants(j, row->variants);
-	}
+	if (row->variants[0])
+		write_variants(j, "variants", row->variants);
 	server_answer_double(j, "self", row->self);
 	server_answer_double(j, "total", row->total);
 	if (has_before) {

@@ -288,7 +288,7 @@ int server_api_services(const struct server_request *rq, struct server_answer *a
 struct label_row {
 	const char *key;
 	const char *value;
-	const char *executable; /* that a build id is of; NULL: of none */
+	const char *build_of; /* the executable of a build id; NULL: it is none */
 	int64_t first_ns;
 	int64_t last_ns;
 };
@@ -335,8 +335,8 @@ static void write_labels(struct json *j, const struct label_row *rows, size_t n)
 		json_cstring(j, rows[i].value);
 		server_answer_time(j, "first", rows[i].first_ns);
 		server_answer_time(j, "last", rows[i].last_ns);
-		if (rows[i].executable)
-			server_answer_text(j, "executable", rows[i].executable);
+		if (rows[i].build_of)
+			server_answer_text(j, "build_of", rows[i].build_of);
 		json_object_end(j);
 		if (i + 1 == n || strcmp(rows[i].key, rows[i + 1].key) != 0) {
 			json_array_end(j);
@@ -381,7 +381,7 @@ static size_t list_labels(const struct store_labelset *set, struct label_row *ro
 
 		rows[i] = (struct label_row){.key = set->labels[i].key,
 					     .value = set->labels[i].value,
-					     .executable = is_build ? executable : NULL,
+					     .build_of = is_build ? executable : NULL,
 					     .first_ns = set->first_ns,
 					     .last_ns = set->last_ns};
 	}

@@ -115,7 +115,7 @@ export function decode(raw: RawFlame, perSecond: string, seconds: number, before
       names,
       short: names.map(shortName),
       files: raw.files,
-      variants: raw.variants ?? {},
+      variants: Object.fromEntries((raw.variants ?? []).map((v) => [v.name, v.suffixes])),
       origins: raw.origins,
       origin: Uint32Array.from(raw.origin),
       diff,
