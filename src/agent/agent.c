@@ -65,6 +65,7 @@ static void agent_free(struct agent *a)
 	inbox_release(&a->inbox);
 	pipeline_free(a->pipeline);
 	(void)pthread_mutex_destroy(&a->lock);
+	agent_builds_free(a->builds);
 	free(a->names_path);
 	free(a);
 }
@@ -286,8 +287,12 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 	if (r < 0)
 		return r;
 	a = calloc(1, sizeof(*a));
-	if (!a || pthread_mutex_init(&a->lock, NULL) ||
+	if (a)
+		a->builds = agent_builds_new();
+	if (!a || !a->builds || pthread_mutex_init(&a->lock, NULL) ||
 	    inbox_init(&a->inbox, agent_hear_mail, a) < 0) {
+		if (a)
+			agent_builds_free(a->builds);
 		free(a);
 		if (pipeline_stop(p, 0))
 			pipeline_free(p);

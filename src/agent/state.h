@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
+#include "agent/schedule/builds.h"
 #include "agent/schedule/pool.h"
 #include "agent/schedule/processes.h"
 #include "agent/sources/java_programs.h"
@@ -153,6 +154,7 @@ struct agent {
 	struct features features;	 /* as of the start, except OOM kills */
 	struct agent_oom *oom;		 /* NULL: not wanted, or not possible here */
 	struct agent_pool *pool;
+	struct agent_builds *builds;
 	char *names_path; /* where the names of services are kept; NULL: nowhere */
 	uint64_t names_turns;
 	uint64_t names_by_ns;

@@ -22,6 +22,7 @@
 /* A program's notes are a few hundred bytes; core files are not read here. */
 #define ELF_MAX_NOTES_BYTES ((uint64_t)64 << 10)
 #define ELF_MAX_BUILD_ID_BYTES 64
+#define ELF_GO_BUILD_ID 4 /* ELF_NOTE_GOBUILDID_TAG of Go's cmd/link/internal/ld/elf.go */
 
 int elf_image_read(const struct elf_image *image, uint64_t off, void *dst, size_t len)
 {
@@ -288,7 +289,14 @@ const struct elf_section *elf_image_section(const struct elf_image *image, const
 	return NULL;
 }
 
-static bool elf_build_id_hex(struct view id, char *dst, size_t dst_len)
+/* How a note says which build this is. */
+struct elf_id_note {
+	char owner[4]; /* padded, as all of these are written */
+	uint32_t type;
+	bool (*put)(struct view id, char *dst, size_t dst_len);
+};
+
+static bool elf_put_hex(struct view id, char *dst, size_t dst_len)
 {
 	if (id.len == 0 || id.len > ELF_MAX_BUILD_ID_BYTES || dst_len < id.len * 2 + 1)
 		return false;
@@ -297,12 +305,25 @@ static bool elf_build_id_hex(struct view id, char *dst, size_t dst_len)
 	return true;
 }
 
+static bool elf_put_text(struct view id, char *dst, size_t dst_len)
+{
+	if (id.len == 0 || dst_len < id.len + 1)
+		return false;
+	for (size_t i = 0; i < id.len; i++)
+		if (id.data[i] <= ' ' || id.data[i] > '~')
+			return false;
+	memcpy(dst, id.data, id.len);
+	dst[id.len] = 0;
+	return true;
+}
+
 /*
  * Notes follow each other, each part padded to 4 bytes:
  *
  *   namesz u32 | descsz u32 | type u32 | name ... | desc ...
  */
-static bool elf_find_build_id(struct view notes, char *dst, size_t dst_len)
+static bool elf_find_id(struct view notes, const struct elf_id_note *wanted, char *dst,
+			size_t dst_len)
 {
 	uint64_t off = 0;
 	Elf64_Nhdr n;
@@ -315,16 +336,18 @@ static bool elf_find_build_id(struct view notes, char *dst, size_t dst_len)
 		if (!view_sub(notes, name_off, n.n_namesz, &name) ||
 		    !view_sub(notes, desc_off, n.n_descsz, &desc))
 			return false;
-		if (n.n_type == NT_GNU_BUILD_ID && view_eq(name, view_of("GNU", 4)))
-			return elf_build_id_hex(desc, dst, dst_len);
+		if (n.n_type == wanted->type &&
+		    view_eq(name, view_of(wanted->owner, sizeof(wanted->owner))))
+			return wanted->put(desc, dst, dst_len);
 		off = desc_off + (((uint64_t)n.n_descsz + 3) & ~(uint64_t)3);
 	}
 	return false;
 }
 
 /* *budget: how much may still be read, for all notes together. */
-static bool elf_build_id_in(const struct elf_image *image, uint64_t off, uint64_t len,
-			    uint64_t *budget, char *dst, size_t dst_len)
+static bool elf_find_id_at(const struct elf_image *image, uint64_t off, uint64_t len,
+			   uint64_t *budget, const struct elf_id_note *wanted, char *dst,
+			   size_t dst_len)
 {
 	_cleanup_free_ uint8_t *notes = NULL;
 
@@ -334,10 +357,11 @@ static bool elf_build_id_in(const struct elf_image *image, uint64_t off, uint64_
 	notes = malloc(len + 1);
 	if (!notes || elf_image_read(image, off, notes, len) < 0)
 		return false;
-	return elf_find_build_id(view_of(notes, len), dst, dst_len);
+	return elf_find_id(view_of(notes, len), wanted, dst, dst_len);
 }
 
-bool elf_image_build_id(const struct elf_image *image, char *dst, size_t dst_len)
+static bool elf_image_id(const struct elf_image *image, const struct elf_id_note *wanted, char *dst,
+			 size_t dst_len)
 {
 	uint64_t budget = ELF_MAX_NOTES_BYTES;
 
@@ -345,15 +369,29 @@ bool elf_image_build_id(const struct elf_image *image, char *dst, size_t dst_len
 		const struct elf_segment *s = &image->segments[i];
 
 		if (s->type == PT_NOTE &&
-		    elf_build_id_in(image, s->offset, s->filesz, &budget, dst, dst_len))
+		    elf_find_id_at(image, s->offset, s->filesz, &budget, wanted, dst, dst_len))
 			return true;
 	}
 	for (size_t i = 0; i < image->n_sections; i++) {
 		const struct elf_section *s = &image->sections[i];
 
 		if (s->type == SHT_NOTE &&
-		    elf_build_id_in(image, s->offset, s->size, &budget, dst, dst_len))
+		    elf_find_id_at(image, s->offset, s->size, &budget, wanted, dst, dst_len))
 			return true;
 	}
 	return false;
+}
+
+bool elf_image_build_id(const struct elf_image *image, char *dst, size_t dst_len)
+{
+	static const struct elf_id_note gnu = {"GNU", NT_GNU_BUILD_ID, elf_put_hex};
+
+	return elf_image_id(image, &gnu, dst, dst_len);
+}
+
+bool elf_image_go_build_id(const struct elf_image *image, char *dst, size_t dst_len)
+{
+	static const struct elf_id_note go = {"Go", ELF_GO_BUILD_ID, elf_put_text};
+
+	return elf_image_id(image, &go, dst, dst_len);
 }

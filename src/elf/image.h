@@ -65,3 +65,5 @@ int elf_image_fd(const struct elf_image *image);
 const struct elf_section *elf_image_section(const struct elf_image *image, const char *name);
 /* GNU build id from the notes, as lower-case hex; false if there is none. */
 bool elf_image_build_id(const struct elf_image *image, char *dst, size_t dst_len);
+/* The build id of Go's linker, printable ASCII, likewise. */
+bool elf_image_go_build_id(const struct elf_image *image, char *dst, size_t dst_len);

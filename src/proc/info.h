@@ -53,6 +53,8 @@ struct proc_info {
 	char service[128]; /* never "" */
 	/* Set by the agent: */
 	char runtime[32];	  /* "Go 1.27", "Python 3.11", "native"; "" if unknown */
+	char build_id[96];	  /* of the executable, as its linker noted it; "" if unknown */
+	bool build_is_go;	  /* it is Go's own, not GNU's */
 	char parent_service[128]; /* of the nearest ancestor that is not short-lived; "" if none */
 	char namespace[64];	  /* service.namespace in OTEL_RESOURCE_ATTRIBUTES, "" if none */
 	char version[64];	  /* service.version, likewise */

@@ -324,12 +324,14 @@ static int fold_copy_names(struct fold *f)
 	for (uint32_t i = 0; i < f->tree.names.len; i++)
 		if (f->name_map[i] != 0)
 			bytes += intern_get(&f->tree.names, i).len +
-				 query_origins_file(&f->tree.origins, i).len + 2;
-	f->flame.names = calloc(1, 2 * n * sizeof(char *) + bytes + 1);
+				 query_origins_file(&f->tree.origins, i).len +
+				 query_origins_variants(&f->tree.origins, i).len + 3;
+	f->flame.names = calloc(1, 3 * n * sizeof(char *) + bytes + 1);
 	if (!f->flame.names)
 		return -ENOMEM;
 	f->flame.files = f->flame.names + n;
-	at = (char *)(f->flame.files + n);
+	f->flame.variants = f->flame.files + n;
+	at = (char *)(f->flame.variants + n);
 	for (uint32_t i = 0; i < f->tree.names.len; i++) {
 		size_t to = f->name_map[i] - 1;
 
@@ -337,6 +339,7 @@ static int fold_copy_names(struct fold *f)
 			continue;
 		f->flame.names[to] = put_text(&at, intern_get(&f->tree.names, i));
 		f->flame.files[to] = put_text(&at, query_origins_file(&f->tree.origins, i));
+		f->flame.variants[to] = put_text(&at, query_origins_variants(&f->tree.origins, i));
 	}
 	return 0;
 }

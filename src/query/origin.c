@@ -2,6 +2,7 @@
 #include "query/origin.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -242,6 +243,7 @@ void query_origins_release(struct query_origins *o)
 	intern_release(&o->texts);
 	map_release(&o->file_of);
 	map_release(&o->mapping_of);
+	map_release(&o->variants_of);
 	*o = (struct query_origins){0};
 }
 
@@ -257,6 +259,38 @@ static int origins_put(struct query_origins *o, struct map *of, uint32_t name, s
 	return r < 0 ? r : map_put(of, name, id);
 }
 
+/* Whether a list of suffixes has this one, or no room for it. */
+static bool variants_are_complete(struct view list, struct view suffix)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < list.len; n++) {
+		size_t end = find_byte(list, at, 0);
+
+		if (view_eq(view_of(list.data + at, end - at), suffix))
+			return true;
+		at = end + 1;
+	}
+	return n >= QUERY_VARIANTS_MAX;
+}
+
+/* What the name of a function has beyond the one that it goes by. */
+static int origins_put_variant(struct query_origins *o, uint32_t name, struct view full, size_t len)
+{
+	struct view list = query_origins_variants(o, name),
+		    suffix = view_of(full.data + len, full.len - len);
+	_cleanup_(buf_release) struct buf longer = {0};
+	uint32_t id;
+
+	if (variants_are_complete(list, suffix))
+		return 0;
+	if (buf_append(&longer, list.data, list.len) < 0 ||
+	    buf_append(&longer, suffix.data, suffix.len) < 0 || buf_append_byte(&longer, 0) < 0 ||
+	    intern_add(&o->texts, buf_view(&longer), &id) < 0)
+		return -ENOMEM;
+	return map_put(&o->variants_of, name, id);
+}
+
 int query_origins_add(struct query_origins *o, const struct intern *names,
 		      const struct profile_frames *frames)
 {
@@ -269,12 +303,15 @@ int query_origins_add(struct query_origins *o, const struct intern *names,
 		for (uint32_t k = 0; r == 0 && k < l->n_lines; k++) {
 			const struct profile_function *f =
 				profile_function_at(p, l->lines[k].function);
-			uint32_t name;
+			uint32_t string = profile_frames_name(frames, l, k), name;
 
-			if (!intern_find(names,
-					 profile_string(p, profile_frames_name(frames, l, k)),
-					 &name))
+			if (!intern_find(names, profile_string(p, string), &name))
 				continue;
+			if (f->name != 0 && f->name != string)
+				r = origins_put_variant(o, name, profile_string(p, f->name),
+							profile_string(p, string).len);
+			if (r < 0)
+				return r;
 			r = origins_put(o, &o->file_of, name, profile_string(p, f->file));
 			if (r == 0)
 				r = origins_put(o, &o->mapping_of, name,
@@ -299,4 +336,9 @@ struct view query_origins_file(const struct query_origins *o, uint32_t name)
 struct view query_origins_mapping(const struct query_origins *o, uint32_t name)
 {
 	return origins_get(o, &o->mapping_of, name);
+}
+
+struct view query_origins_variants(const struct query_origins *o, uint32_t name)
+{
+	return origins_get(o, &o->variants_of, name);
 }

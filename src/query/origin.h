@@ -34,11 +34,18 @@ enum query_kind query_kind_of(struct view name, struct view file, struct view ma
 struct view query_module_of(enum query_kind kind, struct view name, struct view file,
 			    struct view mapping);
 
-/* What is known of names: the first file and mapping that a function of this name has. */
+/* Different suffixes that are told of one name: LLVM's ".llvm.1837" is another in each build. */
+#define QUERY_VARIANTS_MAX 8
+
+/*
+ * What is known of names: the first file and mapping that a function of this name has, and what
+ * compilers appended to it.
+ */
 struct query_origins {
 	struct intern texts;
-	struct map file_of;    /* name to text */
-	struct map mapping_of; /* the same */
+	struct map file_of;	/* name to text */
+	struct map mapping_of;	/* the same */
+	struct map variants_of; /* the same: the suffixes (profile/suffix.h), a NUL after each */
 };
 void query_origins_release(struct query_origins *o);
 /* Adds what a profile knows of the names; those that are not among them are ignored. */
@@ -47,3 +54,4 @@ int query_origins_add(struct query_origins *o, const struct intern *names,
 /* "" if unknown. */
 struct view query_origins_file(const struct query_origins *o, uint32_t name);
 struct view query_origins_mapping(const struct query_origins *o, uint32_t name);
+struct view query_origins_variants(const struct query_origins *o, uint32_t name);

@@ -54,8 +54,9 @@ struct query_flame {
 	struct query_node
 		*nodes; /* children by descending total, then name; "(other)" comes last */
 	size_t n_nodes;
-	char **names; /* function names, and their files */
+	char **names; /* function names, their files, */
 	char **files;
+	char **variants;  /* and their suffixes, as in struct query_row */
 	uint32_t *origin; /* by name: index into origins */
 	size_t n_names;
 	struct query_origin *origins; /* distinct ones */
@@ -83,6 +84,9 @@ void query_flame_release(struct query_flame *flame);
 struct query_row {
 	const char *name; /* borrowed from the response */
 	const char *file;
+	/* What compilers appended to the name, QUERY_VARIANTS_MAX of it; after the last comes "".
+	 */
+	const char *variants;
 	double self;
 	double total; /* a recursive function counts once per stack */
 	double before_self;

@@ -115,6 +115,8 @@ static void top_finish(struct top_build *b, struct query_top *top, bool change)
 	for (uint32_t i = 0; i < top->len; i++) {
 		b->rows[i].name = (const char *)intern_get(&b->memory->names, i).data;
 		b->rows[i].file = (const char *)query_origins_file(&b->memory->origins, i).data;
+		b->rows[i].variants =
+			(const char *)query_origins_variants(&b->memory->origins, i).data;
 	}
 	if (top->len > 0)
 		qsort_r(b->rows, top->len, sizeof(*b->rows), compare_rows, &change);

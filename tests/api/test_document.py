@@ -10,8 +10,8 @@ import registry_docs
 from schema import DAY_MS, ROOT, Document
 
 WINDOW = {"service", "type", "from", "to", "label"}
-# Only there with a second window.
-OPTIONAL = {"before_total", "before_self", "before_total_of", "before_window_total", "damaged"}
+# Only there with a second window, or with something to tell.
+OPTIONAL = {"before_total", "before_self", "before_total_of", "before_window_total", "damaged", "variants", "build_of"}
 METRIC = re.compile(r"\b(?:container|sonde|system)_[a-z0-9_]+[a-z0-9]\b")
 
 

@@ -1,6 +1,7 @@
 """Real interpreters are named by what they run; their records say how they were started and by whom."""
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,11 @@ begin, end = map(int, open('/proc/self/stat').read().rsplit(')', 1)[1].split()[4
 ctypes.memmove(begin, b'oven: worker 1'.ljust(end - begin, b'\\0'), end - begin)
 print('titled', flush=True)
 time.sleep(600)
+"""
+
+OVEN = """#include <stdio.h>
+#include <unistd.h>
+int main(void) { puts("ready"); fflush(stdout); sleep(600); return "%s"[0] == 0; }
 """
 
 
@@ -148,6 +154,31 @@ class Names(unittest.TestCase):
         self.assertRegex(*labels["process.runtime.description"], rf"^Python 3\.{sys.version_info.minor}$")
         self.assertEqual(labels["process.pid"], {str(process.pid)})
         self.assertNotIn("oven", names)
+
+    @unittest.skipUnless(shutil.which("cc"), "needs a compiler")
+    def test_a_new_build_of_a_service_is_another_label(self):
+        service, ids = f"bakery-{os.getpid()}", []
+        with Agent(self.data, interval=0.2) as agent:
+            for build in ("one", "two"):
+                source = write(self.folder, "oven.c", OVEN % build)
+                path = os.path.join(self.folder, "oven")
+                subprocess.run(["cc", "-Wl,--build-id=sha1", "-o", path, source], check=True)
+                notes = subprocess.run(["readelf", "-n", path], check=True, capture_output=True, text=True).stdout
+                ids.append(re.search(r"Build ID: ([0-9a-f]{40})", notes)[1])
+                with running([path], self.folder, {"OTEL_SERVICE_NAME": service}) as process:
+                    # The name leads to no file any more: it is of what runs.
+                    os.unlink(path)
+                    wait_for(lambda: str(process.pid) in labels_of(agent, service).get("process.pid", ())
+                             if stored(agent, service, "process:memory:bytes") else False, "it is not stored")
+                    examined(agent, process.pid)
+            key = "process.executable.build_id.gnu"
+            answer = agent.api("labels", service=service, to=now_ms() + 60000)
+        values = next(label["values"] for label in answer["labels"] if label["key"] == key)
+        self.assertNotEqual(*ids)
+        self.assertEqual([v["value"] for v in sorted(values, key=lambda v: v["first"])], ids)
+        self.assertEqual({v["build_of"] for v in values}, {"oven"})
+        # Each process has one set of labels: what is stored with a build is all there is of it.
+        self.assertEqual(len(next(label for label in answer["labels"] if label["key"] == "process.pid")["values"]), 2)
 
     def test_short_lived_processes_belong_to_who_has_lived_longer(self):
         # It starts processes all the time, one in another, and is a minute old in time.

@@ -7,6 +7,16 @@ const LIBRARY = {
 const KERNEL = ['entry_SYSCALL_64', 'do_syscall_64', 'vfs_read', 'copy_to_user'];
 const PYTHON = { '<module>': 'rank', main: 'rank', 'Ranker.score': 'rank', 'Ranker.load': 'rank', loads: 'json', 'JSONDecoder.decode': 'json', dot: 'numpy', sorted_key: 'rank' };
 
+/* What compilers appended to a few of them. */
+const VARIANTS = { _PyEval_EvalFrameDefault: ['.cold'], PyObject_Vectorcall: ['.part.0', '.cold'], vfs_read: ['.part.0'] };
+
+/** The suffixes of names that have any. */
+export function variantColumn(names) {
+  const variants = names.flatMap((n, name) => (VARIANTS[n] ? [{ name, suffixes: VARIANTS[n] }] : []));
+  return variants.length ? { variants } : {};
+}
+export const variantsOf = (name) => (VARIANTS[name] ? { variants: VARIANTS[name] } : {});
+
 /** Kind and module of a name. */
 export function originOf(name, group) {
   if (!name || name === '(other)' || name === 'all') return { kind: 'other', module: '' };

@@ -12,7 +12,7 @@ import { check, numberOf, Wrong } from './check.mjs';
 import { everyOf, giantTree, makeServices, registry, residentKib, stacksOf, TYPES, typesOf } from './data.mjs';
 import { fold } from './fold.mjs';
 import { functionOf } from './function.mjs';
-import { originColumns } from './origins.mjs';
+import { originColumns, variantColumn, variantsOf } from './origins.mjs';
 import { overview } from './overview.mjs';
 
 const flag = (name, otherwise) => {
@@ -90,10 +90,14 @@ const RESTART = Date.now() - 33 * 60e3;
 function labelsOf(s) {
   const one = (value, first = s.start) => ({ value: String(value), first, last: Date.now() });
   const late = (i) => (i > 0 && i === s.processes - 1 ? Math.max(s.start, RESTART) : s.start);
+  const build = (id, first) => ({ ...one(id.repeat(5), first), build_of: 'server' });
+  const builds = s.processes > 1 ? [build('9c813489'), build('1b7e04d2', late(s.processes - 1))] : [build('9c813489')];
   return [
     { key: 'host.name', values: [one('web-1')] },
     { key: 'process.pid', values: Array.from({ length: s.processes }, (_, i) => one(2210 + i * 13, late(i))) },
     { key: 'k8s.namespace.name', values: [one('shop')] },
+    { key: 'process.executable.name', values: [one('server')] },
+    { key: 'process.executable.build_id.gnu', values: builds },
     { key: 'service.version', values: s.processes > 1 ? [one('1.4.0'), one('1.4.1', late(s.processes - 1))] : [one('1.4.0')] },
   ];
 }
@@ -252,7 +256,7 @@ function profile(q) {
 function flame(q) {
   const { w, kind, totals, c, collections } = profile(q);
   const { columns: kept, folded } = fold(c, numberOf('/api/flame', q, 'max_nodes'));
-  return { ...kind, ...w, ...totals, folded, collections, other: 0, ...kept, ...originColumns(kept.names, q.get('group')) };
+  return { ...kind, ...w, ...totals, folded, collections, other: 0, ...kept, ...variantColumn(kept.names), ...originColumns(kept.names, q.get('group')) };
 }
 
 function top(q) {
@@ -261,7 +265,7 @@ function top(q) {
   const path = [];
   c.name.forEach((n, i) => {
     path.length = c.depth[i];
-    const row = rows.get(n) ?? { name: c.names[n], file: c.files[n], self: 0, total: 0, before_self: 0, before_total: 0 };
+    const row = rows.get(n) ?? { name: c.names[n], file: c.files[n], ...variantsOf(c.names[n]), self: 0, total: 0, before_self: 0, before_total: 0 };
     row.self += c.self[i];
     row.before_self += c.before_self?.[i] ?? 0;
     // A function that calls itself counts once.

@@ -207,6 +207,7 @@ export interface LabelValue {
   value: string;
   first: number;
   last: number;
+  build_of?: string;
 }
 
 export interface Label {
@@ -250,6 +251,11 @@ export interface Origin {
   module: string;
 }
 
+export interface NameVariants {
+  name: number;
+  suffixes: string[];
+}
+
 export interface Flame {
   unit: Unit;
   mode: Mode;
@@ -262,6 +268,7 @@ export interface Flame {
   other: number;
   names: string[];
   files: string[];
+  variants?: NameVariants[];
   origins: Origin[];
   origin: number[];
   name: number[];
@@ -276,6 +283,7 @@ export interface Flame {
 export interface TopRow {
   name: string;
   file: string;
+  variants?: string[];
   self: number;
   total: number;
   before_self?: number;

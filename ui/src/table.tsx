@@ -170,7 +170,10 @@ export function Table(props: TableProps) {
                 }}
                 onKeyDown={(e) => keyed(e, r)}
               >
-                <div role="cell" class="td fn mono" title={name}>{p.short[r.id]}</div>
+                <div role="cell" class="td fn mono" title={name}>
+                  {p.short[r.id]}
+                  {p.variants[r.id] && <span class="dim">{p.variants[r.id]!.join(', ')}</span>}
+                </div>
                 {columns.map((c) => (
                   <div role="cell" class={`td num${c.wide ? ' wide' : ''} ${c.tone?.(r) || zero(c.number(r))}`}>{c.text(r)}</div>
                 ))}

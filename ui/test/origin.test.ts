@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { RawFlame } from '../src/api';
 import type { Theme } from '../src/flame/draw';
 import { escaped, svg, type Picture } from '../src/flame/export';
-import { decode, functions, type Profile } from '../src/flame/layout';
+import { cut, decode, functions, type Profile } from '../src/flame/layout';
 import { legendOf, litNames, originColour, type Kind } from '../src/flame/origin';
 import { folded, isFoldable, onlyKind } from '../src/flame/shape';
 import { imageName } from '../src/images';
@@ -186,6 +186,35 @@ test('processes that began and new versions are marked, those near each other on
   assert.equal(startMarks({ labels: [label('service.version', ['1.1', 1800e3, 3600e3])] }, w, 15e3, true).length, 0);
   const many = Array.from({ length: 500 }, (_, i): [string, number, number] => [String(i), 60e3 + i * 7e3, 3600e3]);
   assert.ok(startMarks({ labels: [label('process.pid', ...many)] }, w, 15e3, true).length <= 12);
+});
+
+test('a build is new where another of the same executable was there before', () => {
+  const w = { from: 0, to: 3600e3 };
+  const builds = (...values: [string, number, string][]) => ({
+    key: 'process.executable.build_id.gnu',
+    values: values.map(([value, first, build_of]) => ({ value, first, last: 3600e3, build_of })),
+  });
+  const one = builds(['aaaaaaaa11', 0, 'shop'], ['bbbbbbbb22', 1800e3, 'shop'], ['cccccccc33', 900e3, 'sed']);
+  const marks = startMarks({ labels: [one] }, w, 15e3, true);
+  assert.deepEqual(marks.map((m) => [m.kind, m.at]), [['build', 1800e3]]);
+  assert.match(marks[0]!.text, /^New build bbbbbbbb of shop \(/);
+  // Go's own ids and GNU's are of one executable.
+  const go = { ...builds(['Fk3_/x', 2400e3, 'shop']), key: 'process.executable.build_id.go' };
+  assert.equal(startMarks({ labels: [one, go] }, w, 15e3, true).length, 2);
+  // Many at once are one mark that is short.
+  const many = Array.from({ length: 40 }, (_, i): [string, number, string] => [`${i}`.padStart(8, '0'), 1800e3 + i, 'shop']);
+  const crowd = startMarks({ labels: [builds(['aaaaaaaa11', 0, 'shop'], ...many)] }, w, 15e3, true);
+  assert.equal(crowd.length, 1);
+  assert.match(crowd[0]!.text, /^New build 00000000 of shop, .*, 37 more \(/);
+});
+
+test('what compilers appended goes with its name', () => {
+  const raw = parse('all other: 0\n scan native:lib 1\n');
+  raw.variants = [{ name: 1, suffixes: ['.part.0', '.cold'] }];
+  const p = decode(raw, 'cores', 1, 1);
+  assert.deepEqual(p.variants[p.names.indexOf('scan')], ['.part.0', '.cold']);
+  assert.deepEqual(cut(p, { focus: ['scan'], hide: [], fold: [] }).variants, p.variants);
+  assert.deepEqual(decode(parse('all other: 0\n'), 'cores', 1, 1).variants, {});
 });
 
 test('values per process count a process for the time it was there', () => {

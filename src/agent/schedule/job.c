@@ -143,6 +143,20 @@ static void work_describe_runtime(const struct agent *a, struct agent_job *job)
 			       info->runtime, sizeof(info->runtime));
 }
 
+/* Of a program that was examined before it is known. */
+static void work_find_build(const struct agent *a, struct proc_info *info,
+			    const struct proc_info *was)
+{
+	if (info->opted_out || info->no_answer)
+		return;
+	if (was->exec_image && was->exec_image == info->exec_image && !was->no_answer) {
+		memcpy(info->build_id, was->build_id, sizeof(info->build_id));
+		info->build_is_go = was->build_is_go;
+	} else {
+		agent_builds_find(a->builds, a->procs, info);
+	}
+}
+
 static void work_ask_all(const struct agent *a, struct agent_job *job)
 {
 	if (job->target.info.opted_out) {
@@ -164,7 +178,7 @@ static void work_ask_all(const struct agent *a, struct agent_job *job)
 static void work_look(const struct agent *a, struct agent_job *job)
 {
 	pid_t pid = job->target.info.id.pid;
-	uint64_t start_ticks = job->target.info.id.start_ticks;
+	const struct proc_info was = job->target.info;
 	struct proc_stat st = {0};
 	struct err err = {0};
 
@@ -177,7 +191,7 @@ static void work_look(const struct agent *a, struct agent_job *job)
 		work_unanswered(a, job);
 		return;
 	}
-	if (job->result == 0 && job->target.info.id.start_ticks != start_ticks)
+	if (job->result == 0 && job->target.info.id.start_ticks != was.id.start_ticks)
 		job->result = -ESRCH;
 	if (job->result < 0)
 		return;
@@ -185,6 +199,7 @@ static void work_look(const struct agent *a, struct agent_job *job)
 		work_name_runtime(&job->target);
 	if (a->hides_commands)
 		job->target.info.command[0] = 0;
+	work_find_build(a, &job->target.info, &was);
 	work_ask_all(a, job);
 	work_describe_runtime(a, job);
 }

@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "proc/aide/aides.h"
 
 /*
  * The last two fields of loadavg: "RUNNING/THREADS LAST_PID". A new process advances the last pid;
@@ -30,10 +31,16 @@ static uint64_t world_census(void)
 	return hash_mix(threads << 32 ^ strtoull(at, NULL, 10)) | 1;
 }
 
+static int world_executable(pid_t pid, int *ret_path_fd)
+{
+	return proc_aides_open(pid, "exe", O_PATH, ret_path_fd);
+}
+
 const struct agent_processes_ops agent_processes_procfs = {
 	.list = proc_list,
 	.stat = proc_stat_read,
 	.stats = proc_stat_read_many,
 	.census = world_census,
 	.info = proc_info_read,
+	.executable = world_executable,
 };

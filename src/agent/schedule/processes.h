@@ -22,6 +22,8 @@ struct agent_processes_ops {
 
 	/* Reads the process's memory and may hang: for pool threads only. */
 	int (*info)(pid_t pid, struct proc_info *ret_info, struct err *err);
+	/* The file that it runs, as a mere path (O_PATH); the same. */
+	int (*executable)(pid_t pid, int *ret_path_fd);
 };
 
 extern const struct agent_processes_ops agent_processes_procfs;

@@ -465,6 +465,8 @@ static void slot_take_target(struct agent *a, struct agent_slot *slot,
 	if (is_same) {
 		proc_info_keep_program(info, &was);
 		memcpy(info->runtime, was.runtime, sizeof(info->runtime));
+		memcpy(info->build_id, was.build_id, sizeof(info->build_id));
+		info->build_is_go = was.build_is_go;
 	}
 	if (slot->has_parent)
 		memcpy(info->parent_service, was.parent_service, sizeof(info->parent_service));

@@ -189,6 +189,37 @@ static void flame_names(struct json *j, const char *key, char *const *names, siz
 	json_array_end(j);
 }
 
+static void write_variants(struct json *j, const char *key, const char *variants)
+{
+	json_key(j, key);
+	json_array_begin(j);
+	for (; *variants; variants += strlen(variants) + 1)
+		json_cstring(j, variants);
+	json_array_end(j);
+}
+
+/* Few names have any. */
+static void flame_variants(struct json *j, const struct query_flame *f)
+{
+	bool has_any = false;
+
+	for (size_t i = 0; i < f->n_names; i++) {
+		if (!f->variants[i][0])
+			continue;
+		if (!has_any) {
+			json_key(j, "variants");
+			json_array_begin(j);
+		}
+		has_any = true;
+		json_object_begin(j);
+		server_answer_uint(j, "name", i);
+		write_variants(j, "suffixes", f->variants[i]);
+		json_object_end(j);
+	}
+	if (has_any)
+		json_array_end(j);
+}
+
 static void flame_origins(struct json *j, const struct query_flame *f)
 {
 	json_key(j, "origins");
@@ -240,6 +271,7 @@ static void flame_write(struct json *j, const struct server_request *rq,
 	server_answer_damaged(j, damaged);
 	flame_names(j, "names", f->names, f->n_names);
 	flame_names(j, "files", f->files, f->n_names);
+	flame_variants(j, f);
 	flame_origins(j, f);
 	flame_column(j, "name", f, offsetof(struct query_node, name), true);
 	flame_column(j, "depth", f, offsetof(struct query_node, depth), true);
@@ -287,6 +319,8 @@ static void top_row(struct json *j, const struct query_row *row, bool has_before
 	json_cstring(j, row->name);
 	json_key(j, "file");
 	json_cstring(j, row->file);
+	if (row->variants[0])
+		write_variants(j, "variants", row->variants);
 	server_answer_double(j, "self", row->self);
 	server_answer_double(j, "total", row->total);
 	if (has_before) {

@@ -288,6 +288,7 @@ int server_api_services(const struct server_request *rq, struct server_answer *a
 struct label_row {
 	const char *key;
 	const char *value;
+	const char *build_of; /* the executable of a build id; NULL: it is none */
 	int64_t first_ns;
 	int64_t last_ns;
 };
@@ -334,6 +335,8 @@ static void write_labels(struct json *j, const struct label_row *rows, size_t n)
 		json_cstring(j, rows[i].value);
 		server_answer_time(j, "first", rows[i].first_ns);
 		server_answer_time(j, "last", rows[i].last_ns);
+		if (rows[i].build_of)
+			server_answer_text(j, "build_of", rows[i].build_of);
 		json_object_end(j);
 		if (i + 1 == n || strcmp(rows[i].key, rows[i + 1].key) != 0) {
 			json_array_end(j);
@@ -359,6 +362,32 @@ int server_api_find_service(const struct server_request *rq, struct err *err)
 		       service);
 }
 
+static const char *executable_of(const struct store_labelset *set)
+{
+	for (size_t i = 0; i < set->n_labels; i++)
+		if (strcmp(set->labels[i].key, "process.executable.name") == 0)
+			return set->labels[i].value;
+	return NULL;
+}
+
+/* Builds are told apart from builds of the same executable; a service may run many. */
+static size_t list_labels(const struct store_labelset *set, struct label_row *rows)
+{
+	static const char build_id[] = "process.executable.build_id.";
+	const char *executable = executable_of(set);
+
+	for (size_t i = 0; i < set->n_labels; i++) {
+		bool is_build = strncmp(set->labels[i].key, build_id, sizeof(build_id) - 1) == 0;
+
+		rows[i] = (struct label_row){.key = set->labels[i].key,
+					     .value = set->labels[i].value,
+					     .build_of = is_build ? executable : NULL,
+					     .first_ns = set->first_ns,
+					     .last_ns = set->last_ns};
+	}
+	return set->n_labels;
+}
+
 int server_api_labels(const struct server_request *rq, struct server_answer *a, struct err *err)
 {
 	const struct server_params *p = &rq->params;
@@ -380,10 +409,7 @@ int server_api_labels(const struct server_request *rq, struct server_answer *a, 
 		return err_oom(err);
 	n = 0;
 	for (size_t i = 0; i < n_sets; i++)
-		for (size_t k = 0; k < sets[i].n_labels; k++)
-			rows[n++] =
-				(struct label_row){sets[i].labels[k].key, sets[i].labels[k].value,
-						   sets[i].first_ns, sets[i].last_ns};
+		n += list_labels(&sets[i], rows + n);
 	json_object_begin(&j);
 	write_labels(&j, rows, merge_labels(rows, n));
 	json_object_end(&j);

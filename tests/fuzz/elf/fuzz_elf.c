@@ -53,6 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		__builtin_trap();
 	if (elf_image_build_id(image, id, sizeof(id)) && strlen(id) % 2)
 		__builtin_trap();
+	if (elf_image_go_build_id(image, id, sizeof(id)) && !id[0])
+		__builtin_trap();
 	use_symbols(image);
 	use_functions(image);
 	return 0;

@@ -190,12 +190,20 @@ static inline int fake_info(pid_t pid, struct proc_info *ret_info, struct err *e
 	return 0;
 }
 
+static inline int fake_executable(pid_t pid, int *ret_path_fd)
+{
+	(void)pid;
+	(void)ret_path_fd;
+	return -ENOENT;
+}
+
 static const struct agent_processes_ops fake_world = {
 	.list = fake_list,
 	.stat = fake_stat,
 	.stats = fake_stats,
 	.census = fake_census,
 	.info = fake_info,
+	.executable = fake_executable,
 };
 
 struct fake_state {

@@ -8,6 +8,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "elf/image.h"
 #include "test_fakes.h"
 
 #define MINUTE_TICKS ((uint64_t)60 * (uint64_t)sysconf(_SC_CLK_TCK))
@@ -174,6 +180,8 @@ static void lone_end(struct lone *l)
 	(void)pthread_mutex_destroy(&l->agent.lock);
 }
 
+static const char *lone_build = "";
+
 static void lone_look(struct lone *l, const char *program, uint64_t image)
 {
 	struct agent_job job = {.what = AGENT_JOB_LOOK | AGENT_JOB_COLLECT, .image = image};
@@ -189,7 +197,126 @@ static void lone_look(struct lone *l, const char *program, uint64_t image)
 	(void)snprintf(info->command, sizeof(info->command), "python3 %s", program);
 	(void)snprintf(info->service, sizeof(info->service), "%s", program);
 	(void)snprintf(info->runtime, sizeof(info->runtime), "%s", program);
+	(void)snprintf(info->build_id, sizeof(info->build_id), "%s", lone_build);
 	agent_slot_take_looks(&l->agent, l->slot, &job);
+}
+
+/* A process that runs this file; it ends with its input. */
+static struct proc_info run_file(const char *path, int *ret_input)
+{
+	struct proc_info info = {0};
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	info.id.pid = fork();
+	assert_true(info.id.pid >= 0);
+	if (info.id.pid == 0) {
+		if (dup2(fds[0], 0) == 0)
+			(void)execl(path, path, (char *)NULL);
+		_exit(127);
+	}
+	(void)close(fds[0]);
+	*ret_input = fds[1];
+	(void)snprintf(info.exe, sizeof(info.exe), "%s", path);
+	return info;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+	_cleanup_(buf_release) struct buf bytes = {0};
+
+	assert_int_equal(io_read_file(AT_FDCWD, from, &bytes, NULL), 0);
+	(void)unlink(to);
+	assert_int_equal(io_write_file(to, buf_view(&bytes), NULL), 0);
+	assert_int_equal(chmod(to, 0700), 0);
+}
+
+static void runs_by_now(struct proc_info *info)
+{
+	struct stat wanted, st = {0};
+	char link[64];
+
+	assert_int_equal(stat(info->exe, &wanted), 0);
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)info->id.pid);
+	for (int i = 0; i < 2000 && st.st_ino != wanted.st_ino; i++) {
+		clock_sleep_ns(5 * NS_PER_MS);
+		assert_int_equal(stat(link, &st), 0);
+	}
+	assert_true(st.st_ino == wanted.st_ino);
+}
+
+static void stop(const struct proc_info *info, int input)
+{
+	int status;
+
+	(void)close(input);
+	assert_int_equal(waitpid(info->id.pid, &status, 0), info->id.pid);
+}
+
+static void a_build_is_read_once_from_the_file_that_runs(void **state)
+{
+	struct agent_builds *builds = agent_builds_new();
+	char dir[] = "/tmp/sonde-builds-XXXXXX", path[64];
+	_cleanup_(elf_image_closep) struct elf_image *image = NULL;
+	_cleanup_close_ int cat = open("/bin/cat", O_RDONLY | O_CLOEXEC);
+	struct proc_info first, second, gone = {.id.pid = -1};
+	char expected[96];
+	int inputs[2];
+
+	(void)state;
+	assert_non_null(builds);
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/shop", dir);
+	assert_int_equal(elf_image_open_fd(cat, &image, NULL), 0);
+	assert_true(elf_image_build_id(image, expected, sizeof(expected)));
+	copy_file("/bin/cat", path);
+	first = run_file(path, &inputs[0]);
+	second = run_file(path, &inputs[1]);
+	runs_by_now(&first);
+	runs_by_now(&second);
+	/* By now the name leads to another file. */
+	copy_file("/bin/sh", path);
+	agent_builds_find(builds, &agent_processes_procfs, &first);
+	agent_builds_find(builds, &agent_processes_procfs, &second);
+	assert_string_equal(first.build_id, expected);
+	assert_string_equal(second.build_id, expected);
+	assert_false(first.build_is_go);
+	assert_int_equal(agent_builds_n_read(builds), 1);
+	stop(&first, inputs[0]);
+	first = run_file(path, &inputs[0]);
+	runs_by_now(&first);
+	agent_builds_find(builds, &agent_processes_procfs, &first);
+	assert_true(first.build_id[0] && strcmp(first.build_id, expected) != 0);
+	assert_int_equal(agent_builds_n_read(builds), 2);
+	agent_builds_find(builds, &agent_processes_procfs, &gone);
+	assert_string_equal(gone.build_id, "");
+	stop(&first, inputs[0]);
+	stop(&second, inputs[1]);
+	(void)unlink(path);
+	(void)rmdir(dir);
+	agent_builds_free(builds);
+}
+
+static void a_build_that_shows_late_is_no_second_label(void **state)
+{
+	static struct lone l;
+	const struct resource *first;
+
+	(void)state;
+	lone_begin(&l);
+	lone_look(&l, "shop.py", 7);
+	first = resource_ref(l.slot->resource);
+	assert_null(resource_label(first, "process.executable.build_id.gnu"));
+	lone_build = "00c0ffee";
+	lone_look(&l, "shop.py", 7);
+	assert_ptr_equal(l.slot->resource, first);
+	lone_look(&l, "shop.py", 8);
+	assert_string_equal(resource_label(l.slot->resource, "process.executable.build_id.gnu"),
+			    "00c0ffee");
+	assert_null(resource_label(l.slot->resource, "process.executable.build_id.go"));
+	lone_build = "";
+	resource_unref(first);
+	lone_end(&l);
 }
 
 static void a_title_changes_no_label_and_an_exec_does(void **state)
@@ -283,6 +410,8 @@ int main(void)
 		cmocka_unit_test(a_parent_is_the_nearest_that_has_lived_for_a_minute),
 		cmocka_unit_test(a_process_without_such_a_parent_has_none),
 		cmocka_unit_test(a_loop_of_parents_ends),
+		cmocka_unit_test(a_build_is_read_once_from_the_file_that_runs),
+		cmocka_unit_test(a_build_that_shows_late_is_no_second_label),
 		cmocka_unit_test(a_title_changes_no_label_and_an_exec_does),
 		cmocka_unit_test(what_comes_after_the_exit_goes_by_the_same_name),
 		cmocka_unit_test(only_so_many_exits_are_remembered_and_not_for_long),

@@ -40,11 +40,13 @@ static Elf64_Shdr *shdr(struct forged *f, size_t i)
 
 static size_t put_note(uint8_t *p, const char *name, uint32_t type, const void *desc, uint32_t len)
 {
-	Elf64_Nhdr n = {.n_namesz = (uint32_t)strlen(name) + 1, .n_descsz = len, .n_type = type};
-	size_t desc_off = sizeof(n) + ((n.n_namesz + 3) & ~3U);
+	/* As linkers do, the padding counts as part of the name. */
+	Elf64_Nhdr n = {
+		.n_namesz = (uint32_t)(strlen(name) + 4) & ~3U, .n_descsz = len, .n_type = type};
+	size_t desc_off = sizeof(n) + n.n_namesz;
 
 	memcpy(p, &n, sizeof(n));
-	memcpy(p + sizeof(n), name, n.n_namesz);
+	memcpy(p + sizeof(n), name, strlen(name));
 	memcpy(p + desc_off, desc, len);
 	return desc_off + ((len + 3) & ~3U);
 }
@@ -71,7 +73,7 @@ static struct forged forge(void)
 				    .p_vaddr = 0x400000,
 				    .p_filesz = 0x1000,
 				    .p_memsz = 0x3000};
-	n = put_note(f.bytes + NOTES_OFF, "Go", 4, "id", 3);
+	n = put_note(f.bytes + NOTES_OFF, "Go", 4, "aB_3/x-9", 8);
 	n += put_note(f.bytes + NOTES_OFF + n, "GNU", NT_GNU_BUILD_ID, "\x01\xab\xff\x10", 4);
 	*phdr(&f, 1) = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = NOTES_OFF, .p_filesz = n};
 	memcpy(f.bytes + NAMES_OFF, NAMES, sizeof(NAMES));
@@ -171,6 +173,22 @@ static void build_id_is_found_in_a_section_without_segments(void **state)
 	image = open_ok(&f);
 	assert_true(elf_image_build_id(image, id, sizeof(id)));
 	assert_string_equal(id, "01abff10");
+}
+
+static void build_id_of_go_is_text(void **state)
+{
+	struct forged f = forge();
+	_cleanup_(elf_image_closep) struct elf_image *image = open_ok(&f);
+	char id[64];
+
+	(void)state;
+	assert_true(elf_image_go_build_id(image, id, sizeof(id)));
+	assert_string_equal(id, "aB_3/x-9");
+	assert_true(elf_image_go_build_id(image, id, 9));
+	assert_false(elf_image_go_build_id(image, id, 8));
+	/* Whatever a target writes there, it is shown. */
+	f.bytes[NOTES_OFF + sizeof(Elf64_Nhdr) + 4] = '\n';
+	assert_false(elf_image_go_build_id(image, id, sizeof(id)));
 }
 
 static void build_id_is_absent_when_its_note_is_cut_off(void **state)
@@ -327,6 +345,7 @@ int main(void)
 		cmocka_unit_test(read_stays_within_the_file),
 		cmocka_unit_test(build_id_is_found_behind_other_notes),
 		cmocka_unit_test(build_id_is_found_in_a_section_without_segments),
+		cmocka_unit_test(build_id_of_go_is_text),
 		cmocka_unit_test(build_id_is_absent_when_its_note_is_cut_off),
 		cmocka_unit_test(open_refuses_what_is_not_a_64_bit_little_endian_elf),
 		cmocka_unit_test(open_refuses_damaged_program_headers),

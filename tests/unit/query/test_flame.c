@@ -329,6 +329,39 @@ static void what_compilers_append_makes_no_function(void **state)
 	assert_int_equal(t.len, 3);
 	assert_string_equal(t.rows[1].name, "scan");
 	assert_true(t.rows[1].self == 7 && t.rows[1].total == 7);
+	assert_string_equal(t.rows[0].variants, "");
+	assert_memory_equal(t.rows[1].variants, ".part.0\0.cold\0", sizeof(".part.0\0.cold\0"));
+}
+
+static void a_name_tells_its_suffixes_once_and_not_too_many(void **state)
+{
+	static struct fake_stack stacks[2 * QUERY_VARIANTS_MAX + 4];
+	static char texts[ARRAY_SIZE(stacks)][64];
+	struct store store = {.stacks = {stacks, stacks},
+			      .n_stacks = {ARRAY_SIZE(stacks), 2},
+			      .collections = {1, 1}};
+	_cleanup_(query_flame_release) struct query_flame f = {0};
+	size_t n = 0;
+	struct err err = {};
+
+	(void)state;
+	/* Each twice, in functions of their own; both windows have the first. */
+	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
+		(void)snprintf(texts[i], sizeof(texts[i]), "main;scan.llvm.%zu@libz.so.1", i / 2);
+		stacks[i] = (struct fake_stack){texts[i], 1};
+	}
+	assert_int_equal(flame_of(&store, &before, 100, &f, &err), 0);
+	assert_int_equal(f.n_names, 4); /* the root, (other) */
+	for (size_t i = 0; i < f.n_names; i++) {
+		if (strcmp(f.names[i], "scan") != 0) {
+			assert_string_equal(f.variants[i], "");
+			continue;
+		}
+		assert_string_equal(f.variants[i], ".llvm.0");
+		for (const char *v = f.variants[i]; *v; v += strlen(v) + 1)
+			n++;
+	}
+	assert_int_equal(n, QUERY_VARIANTS_MAX);
 }
 
 static void flames_say_where_functions_come_from(void **state)
@@ -508,6 +541,7 @@ int main(void)
 		cmocka_unit_test(only_children_take_no_place_in_the_map),
 		cmocka_unit_test(averages_are_rounded_to_the_nearest_64th),
 		cmocka_unit_test(what_compilers_append_makes_no_function),
+		cmocka_unit_test(a_name_tells_its_suffixes_once_and_not_too_many),
 		cmocka_unit_test(flames_say_where_functions_come_from),
 		cmocka_unit_test(groups_are_the_sums_of_their_values),
 		cmocka_unit_test(groups_past_the_limit_are_the_rest),

@@ -21,6 +21,7 @@ export interface Profile extends Columns {
   names: string[];
   short: string[];
   files: string[];
+  variants: Record<number, string[]>; // by name: what compilers appended to it
   origins: Origin[];
   origin: Uint32Array; // by name: index into origins
   end: Uint32Array;
@@ -37,7 +38,7 @@ export interface Profile extends Columns {
 
 type Meta = Pick<
   Profile,
-  'names' | 'short' | 'files' | 'origins' | 'origin' | 'diff' | 'norm' | 'unit' | 'mode' | 'folded' | 'collections'
+  'names' | 'short' | 'files' | 'variants' | 'origins' | 'origin' | 'diff' | 'norm' | 'unit' | 'mode' | 'folded' | 'collections'
 >;
 
 const NONE = new Float64Array(0);
@@ -79,10 +80,10 @@ export function index(c: Columns, m: Meta): Profile {
   while (top) end[open[--top]!] = n;
   // Named one by one: callers hand over whole profiles as columns and as what they belong to.
   const { name, depth, self, total, beforeSelf, beforeTotal } = c;
-  const { names, short, files, origins, origin, diff, norm, unit, mode, folded, collections } = m;
+  const { names, short, files, variants, origins, origin, diff, norm, unit, mode, folded, collections } = m;
   return {
     name, depth, self, total, beforeSelf, beforeTotal,
-    names, short, files, origins, origin, diff, norm, unit, mode, folded, collections,
+    names, short, files, variants, origins, origin, diff, norm, unit, mode, folded, collections,
     n, levels, end, parent, x, w,
   };
 }
@@ -114,6 +115,7 @@ export function decode(raw: RawFlame, perSecond: string, seconds: number, before
       names,
       short: names.map(shortName),
       files: raw.files,
+      variants: Object.fromEntries((raw.variants ?? []).map((v) => [v.name, v.suffixes])),
       origins: raw.origins,
       origin: Uint32Array.from(raw.origin),
       diff,

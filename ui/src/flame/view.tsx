@@ -41,6 +41,13 @@ function fillTip(tip: HTMLElement, p: Profile, i: number): void {
   const name = document.createElement('b');
   name.textContent = p.names[p.name[i]!]!;
   const parts: Node[] = [name];
+  const variants = p.variants[p.name[i]!];
+  if (variants) {
+    const suffixes = document.createElement('span');
+    suffixes.className = 'dim';
+    suffixes.textContent = variants.join(', ');
+    parts.push(suffixes);
+  }
   const file = p.files[p.name[i]!];
   const { kind, module } = originOf(p, p.name[i]!);
   const origin = module && `${KINDS[kind]} · ${module}`;
