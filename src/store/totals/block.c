@@ -385,7 +385,7 @@ int store_totals_minute_decode(struct store_codec *c, struct view block,
 {
 	_cleanup_(buf_release) struct buf lists = {0};
 	_cleanup_free_ uint32_t *numbers = NULL;
-	struct store_totals_block b;
+	struct store_totals_block b = {0};
 	struct store_totals_entry e = {0}, *to;
 	int r = store_totals_open(c, block, &lists, &b);
 
@@ -441,7 +441,7 @@ int store_totals_slot_add(struct store_codec *c, struct store_totals_slot *s, st
 {
 	uint32_t begin_ms = minute % STORE_TOTALS_SLOT_MINUTES * STORE_TOTALS_MINUTE_MS;
 	_cleanup_(buf_release) struct buf lists = {0};
-	struct store_totals_block b;
+	struct store_totals_block b = {0};
 	struct store_totals_entry e = {0};
 	int r = store_totals_open(c, block, &lists, &b);
 

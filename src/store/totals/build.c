@@ -141,7 +141,10 @@ static int build_service(struct building *b, struct err *err)
 		}
 	b->columns = &d;
 	scan.columns = columns;
-	return r < 0 || !any ? r : store_metrics_scan(&scan, b->day, err);
+	if (r == 0 && any)
+		r = store_metrics_scan(&scan, b->day, err);
+	b->columns = NULL;
+	return r;
 }
 
 static int build_metrics(struct building *b, struct err *err)

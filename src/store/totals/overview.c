@@ -55,7 +55,7 @@ static void overview_release(struct overview *o)
 
 static int load_services(struct overview *o, struct err *err)
 {
-	size_t bytes = (STORE_DAY_MAX_STREAMS + 1) * 2 * sizeof(uint32_t);
+	size_t bytes = ((size_t)STORE_DAY_MAX_STREAMS + 1) * 2 * sizeof(uint32_t);
 	sqlite3_stmt *stmt = NULL;
 	int r;
 
