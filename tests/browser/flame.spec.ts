@@ -49,7 +49,8 @@ test('one language alone has what its functions call', async ({ page }) => {
   await page.getByLabel('Language').selectOption({ label: 'Only Python' });
   await expect(rows(page).filter({ hasText: '(not called from Python)' })).toBeVisible();
   expect(await names(page)).not.toContain('dgemm_kernel');
-  await expect(rows(page).filter({ hasText: 'dot' })).toContainText('33.0%');
+  // About: what a window holds of whole samples depends on when it begins.
+  await expect(rows(page).filter({ hasText: 'dot' })).toContainText(/32\.9%|33\.[01]%/);
   expect(await total(page)).toBe(whole);
 });
 
