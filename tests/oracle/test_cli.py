@@ -183,6 +183,11 @@ class Many(unittest.TestCase):
         self.assertEqual((answer["type"], answer["total"]), ("cpu", 124 * 4 * self.MINUTES * 1000000))
         self.assertLess(self.cpu, 1)
 
+    def test_a_baseline_without_data_is_said(self):
+        said = "Nothing was collected in the baseline"
+        self.assertIn(said, self.query("service-123", "--baseline", "-9h..-8h").stderr)
+        self.assertNotIn(said, self.query("service-123", "--baseline", "-1h..now").stderr)
+
     def test_near_names_are_suggested(self):
         for typed, said in (("servcie-123", "did you mean 'service-123'?"),
                             ("SERVICE-599", "did you mean 'service-599', "),

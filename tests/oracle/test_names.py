@@ -9,6 +9,7 @@ import tempfile
 import time
 import unittest
 
+import rig
 from rig import wait_for
 from test_agent import Agent, now_ms
 
@@ -117,6 +118,12 @@ class Names(unittest.TestCase):
             self.check(["bash", "-eu", write(self.folder, "deploy.sh", SLEEP["bash"])], "deploy.sh")
 
     @unittest.skipUnless(shutil.which("node"), "needs node")
+    def test_ps_shows_the_name_where_the_command_is_the_same(self):
+        script = write(self.folder, "nightly.sh", "#!/bin/bash\n" + SLEEP["bash"])
+        with running([script], self.folder) as process:
+            rows = rig.sonde("ps", str(process.pid)).stdout.splitlines()
+        self.assertRegex(rows[1], r"/bash +nightly\.sh ")
+
     def test_node_is_named_by_its_script(self):
         write(self.folder, "bakery/server.js", SLEEP["node"])
         preload = write(self.folder, "preload.js", "")

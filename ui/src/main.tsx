@@ -82,7 +82,7 @@ function Away({ since, utc }: { since: number; utc: boolean }) {
   return (
     <div class="away" role="alert">
       <b>sonde is not responding.</b> Is it still running? Start it with: <code>sonde run</code>.{' '}
-      {since > 0 && <>Shown here is what was known at {time(since, utc)}. </>}This page goes on by itself when it is back.
+      {since > 0 && <>This page shows data up to {time(since, utc)}. </>}It resumes when sonde is back.
     </div>
   );
 }

@@ -137,18 +137,26 @@ function shown(h: Held, now: number): [number, number] {
   return [first, Math.max(first, Math.min(end, h.machine.cpu.length))];
 }
 
+/** CPU time of the step. It takes at least this, divided by the cores: what is sampled last, at an exit, is not said to be covered. */
+function usedIn(h: Held, i: number): number {
+  let sampled = 0;
+  for (const s of h.services.values()) sampled += s.cpu[i] ?? 0;
+  return Math.max(sampled, h.machine.cpu[i] ?? 0);
+}
+
 /** `started`: of the server, perhaps in the midst of the first step. */
 export function viewOf(h: Held, now: number, started: number): View {
   const [first, end] = shown(h, now);
   // How much of a step was looked at. Where CPUs are not sampled: the last one is not over, the first one may have begun late.
   const length = (i: number) => {
-    if (h.covered[i]) return Math.max(LEAST, h.covered[i]!);
+    if (h.covered[i]) return Math.max(LEAST, h.covered[i]!, usedIn(h, i) / (h.cpus || Infinity));
     const begin = h.from + i * h.step_ms;
     const until = Math.min(begin + h.step_ms, now);
     const since = i === first && started > begin && started < until ? started : begin;
     return Math.max(LEAST, until - since);
   };
-  const cores = (points: Points) => points.slice(first, end).map((v, i) => (v == null ? null : v / length(first + i)));
+  const lengths = Array.from({ length: end - first }, (_, i) => length(first + i));
+  const cores = (points: Points) => points.slice(first, end).map((v, i) => (v == null ? null : v / lengths[i]!));
   const bytes = (points: Points) => points.slice(first, end).map((v) => (v == null ? null : v * 1024));
   const lines: Line[] = [];
   for (const s of h.services.values()) {
