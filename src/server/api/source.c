@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/text.h"
 #include "query/query.h"
 #include "server/api/routes.h"
@@ -137,7 +138,8 @@ static int source_write(const struct server_request *rq, const struct query_func
 	json_object_begin(j);
 	server_answer_text(j, "file", rq->params.text[SERVER_PARAM_FILE]);
 	server_answer_text(j, "reason", r < 0 ? why.text : "");
-	server_answer_time(j, "modified", modified_ns);
+	/* Whoever owns it may say anything. */
+	server_answer_time(j, "modified", modified_ns >= (int64_t)NS_PER_MS ? modified_ns : 0);
 	json_key(j, "lines");
 	json_array_begin(j);
 	if (r == 0)
