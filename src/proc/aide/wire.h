@@ -46,8 +46,8 @@ struct proc_aide_answer {
 	uint32_t gone; /* reads: the address space of the descriptor is gone */
 	uint64_t bytes;
 	int64_t modified_ns; /* of a file that was read */
-	uint64_t cpu_ns;    /* used by the aide since its start */
-	uint64_t asleep_ns; /* while it did this: waiting for the target, not for a CPU */
+	uint64_t cpu_ns;     /* used by the aide since its start */
+	uint64_t asleep_ns;  /* while it did this: waiting for the target, not for a CPU */
 };
 
 /* In the data: stats, one each. */
