@@ -52,6 +52,7 @@ ORACLE = {
     "query": ["server"],
     "refusals": ["golang"],
     "rights": ["server"],
+    "source": ["server"],
     "top": ["server"],
     "unwind": ["cpu"],
 }

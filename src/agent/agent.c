@@ -45,6 +45,7 @@ static void agent_free(struct agent *a)
 {
 	bool ended;
 
+	agent_listings_stop(a->listings);
 	ended = agent_stop_pushers(a);
 	delivery_list_release(&a->mail);
 	if (a->pipeline)
@@ -316,6 +317,8 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 	a->config.state_dir = NULL; /* the caller's */
 	if (r == 0)
 		r = agent_pool_new(agent_work, a, &a->pool, err);
+	if (r == 0)
+		r = agent_listings_start(&a->listings, err);
 	if (r == 0) {
 		agent_start_pushers(a);
 		agent_settle_features(a);

@@ -102,6 +102,17 @@ void agent_targets_release(struct agent_targets *targets);
 /* Adds the current metrics of the machine itself. */
 int agent_machine(struct agent *agent, struct metrics *to);
 
+/* Largest source file that is read. */
+#define AGENT_LISTING_MAX ((size_t)4 << 20)
+
+/*
+ * Appends the source file of this name, as running processes of the service see it, if everybody on
+ * this machine may read it (proc/public.h). Waits a few seconds at most. The message says why not,
+ * for everybody to read.
+ */
+int agent_listing(struct agent *agent, const char *service, const char *path, struct buf *text,
+		  int64_t *ret_modified_ns, struct err *err);
+
 struct agent_health {
 	int64_t started_ns;
 	uint64_t intervals;

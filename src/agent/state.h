@@ -164,6 +164,7 @@ struct agent {
 	atomic_bool stopping;
 	bool wants_cpu;
 	bool hides_commands; /* others must not see command lines either */
+	struct agent_listings *listings;
 
 	/* Owned by the loop; others only read, with the lock. */
 	pthread_mutex_t lock;
@@ -199,6 +200,10 @@ int agent_start_in(const struct agent_processes_ops *procs, const struct agent_c
 
 /* Once; false if one hangs: then nothing it uses may be freed. */
 bool agent_stop_pushers(struct agent *agent);
+
+/* listing.c: the thread that reads source files. NULL is fine. */
+int agent_listings_start(struct agent_listings **ret_listings, struct err *err);
+void agent_listings_stop(struct agent_listings *listings);
 
 /* loop.c: the thread. */
 void *agent_loop(void *agent);

@@ -119,7 +119,7 @@ def rounding(path, answer):
 class Asked:
     """The tests of both; of a class for each."""
 
-    service, type, function = None, "go_heap:inuse_space:bytes", "main.main"
+    service, type, function, file = None, "go_heap:inuse_space:bytes", "main.main", "/none/main.go"
 
     @classmethod
     def setUpClass(cls):
@@ -159,7 +159,8 @@ class Asked:
 
     def base(self, endpoint, without=()):
         """The parameters that an endpoint cannot do without."""
-        usual = {"service": self.service, "type": self.type, "name": self.function}
+        usual = {"service": self.service, "type": self.type, "name": self.function,
+                 "file": self.file}
         return [(p.name, usual[p.name]) for p in endpoint.parameters
                 if p.required and p.name not in without]
 
@@ -459,7 +460,7 @@ class Asked:
         for path, endpoint in self.document.endpoints.items():
             if "404" in endpoint.responses:
                 for p in endpoint.parameters:
-                    if p.required and p.name != "name":
+                    if p.required and p.name not in ("name", "file"):
                         self.ask(path, self.base(endpoint, [p.name]) + [(p.name, "no:such:bytes")], 404)
 
     def test_other_methods_are_refused(self):

@@ -107,6 +107,49 @@ test('a link carries the function, and its actions filter the graph', async ({ p
   await expect(rows(page)).toHaveCount(7);
 });
 
+test('lines have their source, and two lines around each', async ({ page }) => {
+  const answer = page.waitForResponse((r) => r.url().includes('/api/function/source?'));
+  await openFunction(page, LEAK);
+  const { lines: source } = (await (await answer).json()) as { lines: { line: number; text: string }[] };
+  expect(source).toHaveLength(5);
+  const table = page.getByRole('region', { name: 'Lines' });
+  await expect(table.getByRole('columnheader', { name: 'Source' })).toBeVisible();
+  await expect(table.locator('tbody th')).toHaveText(source.map((x) => String(x.line)));
+  // As text, whatever is in it.
+  await expect(table.locator('td.source')).toHaveText(source.map((x) => x.text.trim()));
+  await expect(table.locator('tr.around')).toHaveCount(4);
+  await expect(lines(page).locator('td.source')).toHaveText(source[2]!.text.trim());
+  await expect(table.locator('tr.gap')).toHaveCount(0);
+});
+
+test('what lies between lines far apart is left out, and seen to be', async ({ page }) => {
+  await openFunction(page, 'example.com/checkout/api.(*Handler).List', 'type=cpu:cpu:nanoseconds');
+  const table = page.getByRole('region', { name: 'Lines' });
+  await expect(lines(page)).toHaveCount(2);
+  await expect(table.locator('tr.gap')).toHaveCount(1);
+  const numbers = (await table.locator('tbody th').allTextContents()).map(Number);
+  expect(numbers).toHaveLength(10);
+  expect(numbers).toEqual([...new Set(numbers)].sort((a, b) => a - b));
+});
+
+test('where the source may not be shown, the reason is', async ({ page }) => {
+  await openFunction(page, 'example.com/checkout/store.(*DB).Lookup', 'type=cpu:cpu:nanoseconds');
+  await expect(page.getByText('Source not readable: not everybody on this machine may read it.')).toBeVisible();
+  await expect(lines(page)).toHaveCount(1);
+  await expect(page.getByRole('columnheader', { name: 'Source' })).toHaveCount(0);
+  await openFunction(page, ENCODE, 'type=cpu:cpu:nanoseconds');
+  await expect(page.getByText('Source not readable: the profile does not say where the file is.')).toBeVisible();
+});
+
+test('a file that was changed meanwhile is said to be', async ({ page }) => {
+  await page.route('**/api/function/source?*', async (route) => {
+    const body = await (await route.fetch()).json();
+    await route.fulfill({ json: { ...body, modified: Date.now() } });
+  });
+  await openFunction(page, LEAK);
+  await expect(page.getByText(/^The file was changed at .*: its lines may not be those of the profile/)).toBeVisible();
+});
+
 test('a function that is not in the window says so', async ({ page }) => {
   await openFunction(page, 'main.nobody');
   await expect(page.getByText('Not in this window.')).toBeVisible();

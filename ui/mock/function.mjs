@@ -63,3 +63,14 @@ export function functionOf(c, name, before, limit) {
     callers: neighbours(callers), callees: neighbours(callees),
   };
 }
+
+/** Lines of a file that is made up: those with values, and two around each. */
+export function sourceOf(f, file, modified) {
+  const numbers = f.lines.filter((l) => l.file === file).map((l) => l.line);
+  const none = (reason) => ({ reason, modified: null, lines: [] });
+  if (!numbers.length) return none('the profile has no line of this file');
+  if (!file.startsWith('/')) return none('the profile does not say where the file is');
+  if (file.includes('/store/')) return none('not everybody on this machine may read it');
+  const around = [...new Set(numbers.flatMap((n) => [n - 2, n - 1, n, n + 1, n + 2]))].sort((a, b) => a - b);
+  return { reason: null, modified, lines: around.map((line) => ({ line, text: `\tc.entries[id${line}] = append(c.entries, e) // <b>&` })) };
+}

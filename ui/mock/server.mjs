@@ -11,7 +11,7 @@ import { addBusyMachine } from './busy.mjs';
 import { check, numberOf, Wrong } from './check.mjs';
 import { everyOf, giantTree, makeServices, registry, residentKib, stacksOf, TYPES, typesOf } from './data.mjs';
 import { fold } from './fold.mjs';
-import { functionOf } from './function.mjs';
+import { functionOf, sourceOf } from './function.mjs';
 import { originColumns, variantColumn, variantsOf } from './origins.mjs';
 import { overview } from './overview.mjs';
 
@@ -188,6 +188,12 @@ function tree(service, type, w, before, share) {
   return root;
 }
 
+/* The programs' own sources are there; those of the libraries were built elsewhere. */
+function fileOf(name) {
+  const [dir, last] = [name.split('/').slice(0, -1), name.split('/').pop().split('.')[0]];
+  return name && `${dir[0] === 'example.com' ? `/src/${dir.join('/')}/${last}/` : ''}${last}.go`;
+}
+
 function columns(root, before) {
   const out = { names: [], files: [], name: [], depth: [], self: [], total_of: [], before_self: [], before_total_of: [] };
   const ids = new Map();
@@ -195,7 +201,7 @@ function columns(root, before) {
     if (!ids.has(n.name)) {
       ids.set(n.name, out.names.length);
       out.names.push(n.name);
-      out.files.push(n.name ? `${n.name.split('/').pop().split('.')[0]}.go` : '');
+      out.files.push(fileOf(n.name));
     }
     out.name.push(ids.get(n.name));
     out.depth.push(d);
@@ -284,6 +290,12 @@ function top(q) {
 function oneFunction(q) {
   const { w, before, kind, c } = profile(q);
   return { ...kind, ...w, ...functionOf(c, q.get('name'), before, numberOf('/api/function', q, 'limit')) };
+}
+
+function functionSource(q) {
+  const { before, c } = profile(q);
+  const f = functionOf(c, q.get('name'), before, numberOf('/api/function/source', q, 'limit'));
+  return { file: q.get('file'), ...sourceOf(f, q.get('file'), started - 3600e3) };
 }
 
 function functionSeries(q) {
@@ -455,6 +467,7 @@ const handlers = {
   '/api/top': top,
   '/api/function': oneFunction,
   '/api/function/series': functionSeries,
+  '/api/function/source': functionSource,
 };
 
 /* A profile without samples, in the form of pprof. */

@@ -3,7 +3,7 @@
 import type { Feature, Overview as Untupled } from './schema';
 
 export type {
-  Feature, Function as FunctionInfo, FunctionLine, FunctionSeries, Health, Labels, ManySeries, MetricCurves, Mode,
+  Feature, Function as FunctionInfo, FunctionLine, FunctionSeries, FunctionSource, Health, Labels, ManySeries, MetricCurves, Mode,
   OomEvent, OomEvents, OverviewService, Flame as RawFlame, Reader, RegisteredEvent,
   RegisteredMetric, RegisteredType, Registry, Series, Service, Services, Target, Targets, TypeSeries,
 } from './schema';

@@ -1,13 +1,13 @@
 /* One function: its curve over time, its lines, and the merged trees of its callers and callees. */
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { url, type FunctionInfo, type FunctionLine, type FunctionSeries, type Params } from './api';
+import { get, url, type FunctionInfo, type FunctionLine, type FunctionSeries, type FunctionSource, type Params } from './api';
 import type { Theme } from './flame/draw';
 import type { Profile } from './flame/layout';
 import { FlameView } from './flame/view';
 import { percent, shortName, signed, time, value } from './format';
 import { copy, Empty, Failure } from './parts';
 import { Plot, type Chosen } from './plot';
-import { useQuery } from './query';
+import { useLoad, useQuery } from './query';
 import { sandwich } from './sandwich';
 import { curve, latest } from './series';
 import { comparePreceding, go, type State, type Window } from './state';
@@ -71,7 +71,15 @@ function reading(f: FunctionInfo, p: DetailsProps): Reading {
 
 const tone = (change: number) => (change > 0 ? 'worse' : change < 0 ? 'better' : '');
 
-function Line({ l, r, diff, most }: { l: FunctionLine; r: Reading; diff: boolean; most: number }) {
+interface LineProps {
+  l: FunctionLine;
+  r: Reading;
+  diff: boolean;
+  most: number;
+  source: string | undefined; // its text; undefined: there is none of any line
+}
+
+function Line({ l, r, diff, most, source }: LineProps) {
   const before = l.before_total ?? 0;
   return (
     <tr class="line">
@@ -84,11 +92,38 @@ function Line({ l, r, diff, most }: { l: FunctionLine; r: Reading; diff: boolean
         <i style={{ width: `${(100 * l.total) / most}%` }} />
         <i class="self" style={{ width: `${(100 * l.self) / most}%` }} />
       </td>
+      {source != null && <td class="mono source">{source}</td>}
     </tr>
   );
 }
 
-function Lines({ f, r, diff }: { f: FunctionInfo; r: Reading; diff: boolean }) {
+/** The lines of the source between two with values; what is left out is one row. */
+function Around({ source, after, before, columns }: { source: FunctionSource; after: number; before: number; columns: number }) {
+  const between = source.lines.filter((x) => x.line > after && x.line < before);
+  return (
+    <>
+      {between.map((x, i) => (
+        <>
+          {x.line > (between[i - 1]?.line ?? after) + 1 && (i > 0 || after > 0) && <tr class="gap" aria-hidden="true"><td colSpan={columns}>⋯</td></tr>}
+          <tr class="around">
+            <th scope="row" class="mono">{x.line}</th>
+            <td colSpan={columns - 2} />
+            <td class="mono source">{x.text}</td>
+          </tr>
+        </>
+      ))}
+    </>
+  );
+}
+
+/** What is known of the file: it may differ from the one that the program was built from. */
+function SourceNote({ source, w, utc }: { source: FunctionSource; w: Window; utc: boolean }) {
+  if (source.reason) return <p class="dim">Source not readable: {source.reason}.</p>;
+  if (!source.modified || source.modified <= w.from) return null;
+  return <p class="warn">The file was changed at {time(source.modified, utc)}: its lines may not be those of the profile.</p>;
+}
+
+function Lines({ f, r, diff, source }: { f: FunctionInfo; r: Reading; diff: boolean; source: FunctionSource | null }) {
   const most = Math.max(...f.lines.map((l) => Math.max(l.total, l.before_total ?? 0)), 1e-9);
   const rows = f.lines.slice().sort((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line));
   // Functions of one name, in several files or builds.
@@ -96,21 +131,28 @@ function Lines({ f, r, diff }: { f: FunctionInfo; r: Reading; diff: boolean }) {
   const columns: [string, string][] = diff
     ? [['Before', 'in baseline A'], ['After', 'in window B'], ['Change', 'after minus before']]
     : [['Self', 'the line itself'], ['Total', 'with what it calls']];
+  const text = source?.lines.length ? new Map(source.lines.map((x) => [x.line, x.text])) : null;
+  const width = columns.length + 2 + (text ? 1 : 0);
+  // Of lines without a number, or of another file, none is known.
+  const has = (l: FunctionLine | undefined) => text && l?.file === source!.file && l.line > 0;
   return (
-    <div class="lines" tabIndex={0} role="region" aria-label="Lines">
+    <div class={text ? 'lines withsource' : 'lines'} tabIndex={0} role="region" aria-label="Lines">
       <table>
         <thead>
           <tr>
             <th scope="col">Line</th>
             {columns.map(([title, about]) => <th scope="col" class="num" title={about}>{title}</th>)}
             <td />
+            {text && <th scope="col" title="the file as it is now">Source</th>}
           </tr>
         </thead>
         <tbody>
           {rows.map((l, i) => (
             <>
-              {begins(l, i) && <tr><th scope="rowgroup" colSpan={columns.length + 2} class="ofile">{l.file || 'file unknown'}</th></tr>}
-              <Line {...{ l, r, diff, most }} />
+              {begins(l, i) && <tr><th scope="rowgroup" colSpan={width} class="ofile">{l.file || 'file unknown'}</th></tr>}
+              {has(l) && <Around source={source!} after={has(rows[i - 1]) ? rows[i - 1]!.line : 0} before={l.line} columns={width} />}
+              <Line {...{ l, r, diff, most }} source={text ? (has(l) ? text.get(l.line) : undefined) ?? '' : undefined} />
+              {has(l) && !has(rows[i + 1]) && <Around source={source!} after={l.line} before={Infinity} columns={width} />}
             </>
           ))}
         </tbody>
@@ -157,11 +199,19 @@ function Figures({ f, r, diff }: { f: FunctionInfo; r: Reading; diff: boolean })
   return <>{one('self')}{one('total')}</>;
 }
 
+/** Of its first file, read again only where other lines have values. */
+function useSource({ fn, asked }: DetailsProps, f: FunctionInfo | null): FunctionSource | null {
+  const numbers = f?.lines.filter((l) => l.file === f.file).map((l) => l.line).sort((a, b) => a - b);
+  const address = url('/api/function/source', [...asked.common, ['name', fn], ['file', f?.file ?? ''], ...asked.windows, ['limit', MAX_LINES]]);
+  return useLoad((signal) => get<FunctionSource>(address, signal), f?.file ? `${f.file} ${numbers}` : null).data;
+}
+
 /** Name, figures and actions; then curve and lines side by side. */
 function Details(p: DetailsProps) {
   const { fn, state, asked } = p;
   const about = useQuery<FunctionInfo>(url('/api/function', [...asked.common, ['name', fn], ...asked.windows, ['limit', MAX_LINES]]));
   const series = useQuery<FunctionSeries>(isPicture(p.type) ? null : url('/api/function/series', [...asked.common, ['name', fn], ...asked.range]));
+  const source = useSource(p, about.data);
   const title = useRef<HTMLHeadingElement>(null);
   // On a phone it takes the place of the table, which had the focus.
   useEffect(() => {
@@ -193,8 +243,9 @@ function Details(p: DetailsProps) {
       {series.error && !about.error && <Failure error={series.error} retry={series.retry} />}
       <div class="detailgrid">
         {series.data ? <Curve p={p} s={series.data} /> : <div />}
-        {f && r && (f.n_lines ? <Lines f={f} r={r} diff={!!p.base} /> : <p class="dim hint">Not in this window.</p>)}
+        {f && r && (f.n_lines ? <Lines f={f} r={r} diff={!!p.base} source={source} /> : <p class="dim hint">Not in this window.</p>)}
       </div>
+      {source && <SourceNote source={source} w={p.w} utc={p.utc} />}
       {cuts && <p class="dim hint">Curve and lines are those of all stacks; the filters apply to callers and callees.</p>}
     </section>
   );

@@ -349,6 +349,18 @@ export interface FunctionSeries {
   damaged?: number;
 }
 
+export interface FunctionSource {
+  file: string;
+  reason: string | null;
+  modified: number | null;
+  lines: SourceLine[];
+}
+
+export interface SourceLine {
+  line: number;
+  text: string;
+}
+
 export type MetricKind = 'gauge' | 'counter' | 'histogram';
 
 export interface StoredAttribute {

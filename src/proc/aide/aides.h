@@ -82,6 +82,9 @@ int proc_aides_open_mapped(struct proc_aides_target *target, const struct proc_m
 int proc_aides_open_named(struct proc_aides_target *target, const char *dir, const char *name,
 			  int *ret_fd);
 
+/* See proc_public_read(). */
+int proc_aides_read_public(pid_t pid, const char *path, struct buf *text, int64_t *ret_modified_ns);
+
 struct proc_aides_status {
 	size_t aides;	     /* alive and well */
 	size_t lost;	     /* hang */

@@ -162,29 +162,31 @@ static int contents_take(const struct proc_aide *a, const struct proc_aide_answe
 	return io_read_all(fd, text);
 }
 
-static int aides_read_text(enum proc_aide_op op, pid_t pid, const char *name, struct buf *text)
+static int aides_read_text(enum proc_aide_op op, pid_t pid, const char *name, struct buf *text,
+			   struct proc_aide_answer *ret_answer)
 {
 	_cleanup_close_ int fd = -1;
 	struct proc_aide_request request;
 	struct proc_aides_target target;
-	struct proc_aide_answer answer;
 	struct proc_aide *a;
-	int r = proc_aides_find(pid, &target);
+	int r = strlen(name) < PROC_AIDE_TEXT_BYTES ? 0 : -ENAMETOOLONG;
 
+	if (r == 0)
+		r = proc_aides_find(pid, &target);
 	if (r == 0)
 		r = proc_aide_take(&target, &a);
 	if (r < 0)
 		return r;
 	request = request_for(op, &target);
 	request.max = (text->max ? text->max : BUF_DEFAULT_MAX) - text->len;
-	(void)snprintf(a->shared->text, sizeof(a->shared->text), "%s", name);
-	r = proc_aide_ask(a, &target, &request, -1, &answer, &fd);
+	memcpy(a->shared->text, name, strlen(name) + 1);
+	r = proc_aide_ask(a, &target, &request, -1, ret_answer, &fd);
 	if (r < 0)
 		return r;
-	if (answer.code == 0 || answer.code == -E2BIG)
-		r = contents_take(a, &answer, fd, text);
-	proc_aide_give_back(a, &target, &answer);
-	return r < 0 ? r : answer.code;
+	if (ret_answer->code == 0 || (ret_answer->code == -E2BIG && op == PROC_AIDE_PROC_FILE))
+		r = contents_take(a, ret_answer, fd, text);
+	proc_aide_give_back(a, &target, ret_answer);
+	return r < 0 ? r : ret_answer->code;
 }
 
 static void proc_path(pid_t pid, const char *name, char *dst, size_t cap)
@@ -194,10 +196,11 @@ static void proc_path(pid_t pid, const char *name, char *dst, size_t cap)
 
 int proc_aides_read(pid_t pid, const char *name, struct buf *text)
 {
+	struct proc_aide_answer answer;
 	char path[96];
 
 	if (proc_aides_are_on())
-		return aides_read_text(PROC_AIDE_PROC_FILE, pid, name, text);
+		return aides_read_text(PROC_AIDE_PROC_FILE, pid, name, text, &answer);
 	proc_path(pid, name, path, sizeof(path));
 	return io_read_file(AT_FDCWD, path, text, NULL);
 }
@@ -205,13 +208,24 @@ int proc_aides_read(pid_t pid, const char *name, struct buf *text)
 int proc_aides_read_link(pid_t pid, const char *name, struct buf *text)
 {
 	char path[96], link[PATH_MAX];
+	struct proc_aide_answer answer;
 	ssize_t n;
 
 	if (proc_aides_are_on())
-		return aides_read_text(PROC_AIDE_PROC_LINK, pid, name, text);
+		return aides_read_text(PROC_AIDE_PROC_LINK, pid, name, text, &answer);
 	proc_path(pid, name, path, sizeof(path));
 	n = readlink(path, link, sizeof(link));
 	return n < 0 ? -errno : buf_append(text, link, (size_t)n);
+}
+
+int proc_aides_read_public(pid_t pid, const char *path, struct buf *text, int64_t *ret_modified_ns)
+{
+	struct proc_aide_answer answer;
+	int r = aides_read_text(PROC_AIDE_READ_PUBLIC, pid, path, text, &answer);
+
+	if (r == 0)
+		*ret_modified_ns = answer.modified_ns;
+	return r;
 }
 
 /* Asks for a descriptor, with the texts in place. */

@@ -22,6 +22,7 @@
 #include "proc/file.h"
 #include "proc/mem_write.h"
 #include "proc/named.h"
+#include "proc/public.h"
 
 #define SERVE_SLOW_NS (20 * NS_PER_MS)
 
@@ -183,6 +184,15 @@ static int serve_open_named(struct serve *s)
 	return r < 0 ? r : serve_file(s, fd);
 }
 
+static int serve_read_public(struct serve *s)
+{
+	_cleanup_(buf_release) struct buf text = buf_with_max((size_t)s->request->max);
+	int r = proc_public_read_here(s->request->pid, s->shared->text, &text,
+				      &s->answer.modified_ns);
+
+	return r < 0 ? r : serve_contents(s, buf_view(&text));
+}
+
 /* How long this process has waited for a CPU; 0 if the kernel does not count it. */
 static uint64_t serve_queued_ns(void)
 {
@@ -251,6 +261,7 @@ static const struct {
 	[PROC_AIDE_ACCOUNT] = {serve_account},
 	[PROC_AIDE_OPEN_MAPPED] = {serve_open_mapped},
 	[PROC_AIDE_OPEN_NAMED] = {serve_open_named},
+	[PROC_AIDE_READ_PUBLIC] = {serve_read_public},
 	[PROC_AIDE_WRITE] = {serve_write},
 };
 

@@ -25,6 +25,7 @@ enum proc_aide_op {
 	PROC_AIDE_ACCOUNT,     /* the user who answers for a process */
 	PROC_AIDE_OPEN_MAPPED, /* the file mapped at an address */
 	PROC_AIDE_OPEN_NAMED,  /* a file of the directory TEXT, with the target's rights */
+	PROC_AIDE_READ_PUBLIC, /* the contents of the file TEXT, if everybody may read it */
 	PROC_AIDE_WRITE, /* one range of memory, twice in the data: as it is, as it shall be */
 };
 
@@ -44,8 +45,9 @@ struct proc_aide_answer {
 	int32_t code;  /* 0 or -errno */
 	uint32_t gone; /* reads: the address space of the descriptor is gone */
 	uint64_t bytes;
-	uint64_t cpu_ns;    /* used by the aide since its start */
-	uint64_t asleep_ns; /* while it did this: waiting for the target, not for a CPU */
+	int64_t modified_ns; /* of a file that was read */
+	uint64_t cpu_ns;     /* used by the aide since its start */
+	uint64_t asleep_ns;  /* while it did this: waiting for the target, not for a CPU */
 };
 
 /* In the data: stats, one each. */

@@ -53,6 +53,8 @@ int server_api_top(const struct server_request *rq, struct server_answer *a, str
 int server_api_function(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_function_series(const struct server_request *rq, struct server_answer *a,
 			       struct err *err);
+int server_api_function_source(const struct server_request *rq, struct server_answer *a,
+			       struct err *err);
 int server_api_pprof(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_events(const struct server_request *rq, struct server_answer *a, struct err *err);
 int server_api_stored_metrics(const struct server_request *rq, struct server_answer *a,
