@@ -16,8 +16,9 @@ import build  # noqa: E402
 
 SONDE = os.environ.get("SONDE", os.path.join(ROOT, "build", "sonde"))
 ELF_DUMP = os.environ.get("ELF_DUMP", os.path.join(ROOT, "build-asan", "tests", "elf_dump"))
-# Whoever starts us in the background has it ignored, and so would have what we start.
+# Whoever starts us in the background has these ignored, and so would have what we start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 OK, FAILED, USAGE, NOT_PROFILEABLE = 0, 1, 2, 3
 # Where sonde notes what it changes in programs: not in the machine's own place. Gone with us.
 STATE = tempfile.TemporaryDirectory(prefix="sonde-test-state-")
