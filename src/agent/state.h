@@ -69,7 +69,6 @@ struct agent_slot {
 	bool look_again;		 /* all of it; for single sources see ask_again */
 	uint64_t exec_ns;		 /* since when, because of an exec */
 	char claim[128];		 /* the service name by its own word */
-	bool has_parent;		 /* its parent_service is settled */
 	uint64_t rss_bytes;		 /* as of the last interval; 0: unknown */
 	const struct resource *resource; /* NULL: not examined yet */
 	const struct resource *before;	 /* of the program before the last exec, or NULL */
@@ -228,8 +227,7 @@ void agent_slot_say_slow(struct agent *agent, struct agent_slot *slot, uint64_t 
 bool agent_slot_same_program(const struct proc_info *one, const struct proc_info *other);
 /* Whether it is of the program before the last exec. */
 bool agent_slot_was_program(const struct agent_slot *slot, const struct proc_info *info);
-/* Names of services change hands; or what else is known of it has changed. */
-void agent_slot_relabel(struct agent *agent, struct agent_slot *slot);
+/* Names of services change hands. */
 void agent_slot_settle_name(struct agent *agent, struct agent_slot *slot);
 void agent_slot_take_looks(struct agent *agent, struct agent_slot *slot,
 			   const struct agent_job *job);
@@ -242,10 +240,8 @@ void agent_runtime_describe(const char *runtime, const char *exe, bool is_native
 			    const struct proc_maps *maps, char *dst, size_t cap);
 bool agent_runtime_needs_maps(const char *exe);
 
-/*
- * agent/schedule/parents.c: fills parent_service. False if that ancestor is still to be examined.
- */
-bool agent_targets_find_parent(const struct agent *agent, struct proc_info *info);
+/* agent/schedule/parents.c: fills parent_service; "" if it is not known. */
+void agent_targets_find_parent(const struct agent *agent, struct proc_info *info);
 
 /* agent/schedule/departed.c: whom records are about that come after an exit. */
 void agent_departed_add(struct agent *agent, const struct agent_slot *slot);

@@ -102,7 +102,7 @@ test('a full disk is told on every page', async ({ page }) => {
 test('what does not work on the machine is told on every page with its reason and remedy', async ({ page }) => {
   const health = await (await page.request.get('/api/health')).json();
   await page.goto('/');
-  await expect(page.locator('.health')).toContainText('stored');
+  await expect(page.locator('.health')).toContainText('stores');
   await expect(page.locator('.missing')).toHaveCount(0);
   Object.assign(health.features.find((f: { feature: string }) => f.feature === 'oom-kills'), {
     state: 'off', cause: 'privilege', reason: 'bpf() is not permitted without CAP_BPF', remedy: 'run as root',

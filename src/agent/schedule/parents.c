@@ -24,7 +24,7 @@ static bool is_elder(const struct proc_id *id, uint64_t now_ns)
 	return id->start_ticks * tick_ns + CPU_SAMPLER_ELDER_NS <= now_ns;
 }
 
-bool agent_targets_find_parent(const struct agent *a, struct proc_info *info)
+void agent_targets_find_parent(const struct agent *a, struct proc_info *info)
 {
 	/* Who is its parent by now may have come later: a reused pid, or one that adopted it. */
 	uint64_t start_ticks = info->id.start_ticks ? info->id.start_ticks : UINT64_MAX;
@@ -41,17 +41,17 @@ bool agent_targets_find_parent(const struct agent *a, struct proc_info *info)
 		else if (slot)
 			parent = &slot->target.info;
 		else
-			return true;
+			return;
 		if (parent->id.start_ticks > start_ticks)
-			return true;
+			return;
 		if (is_elder(&parent->id, now_ns)) {
-			if (slot && !slot->looked_ns)
-				return false;
-			memcpy(info->parent_service, parent->service, sizeof(info->parent_service));
-			return true;
+			/* At our start it may be examined later: then it is not known. */
+			if (!slot || slot->looked_ns)
+				memcpy(info->parent_service, parent->service,
+				       sizeof(info->parent_service));
+			return;
 		}
 		start_ticks = parent->id.start_ticks;
 		pid = parent->parent;
 	}
-	return true;
 }

@@ -388,26 +388,20 @@ static void reader_begin(const struct agent *a, struct agent_slot_source *r, siz
 	text_set(&r->trouble, NULL);
 }
 
-void agent_slot_relabel(struct agent *a, struct agent_slot *slot)
-{
-	const struct resource *resource = NULL;
-
-	/* Out of memory: no resource, so nothing is written. */
-	(void)pipeline_process(a->pipeline, &slot->target.info, &resource, NULL);
-	resource_unref(slot->resource);
-	slot->resource = resource;
-}
-
 void agent_slot_settle_name(struct agent *a, struct agent_slot *slot)
 {
 	struct proc_info info = slot->target.info;
+	const struct resource *resource = NULL;
 
 	memcpy(info.service, slot->claim, sizeof(info.service));
 	pipeline_names_settle(pipeline_names_of(a->pipeline), &info);
 	if (slot->resource && strcmp(info.service, slot->target.info.service) == 0)
 		return;
 	memcpy(slot->target.info.service, info.service, sizeof(info.service));
-	agent_slot_relabel(a, slot);
+	/* Out of memory: no resource, so nothing is written. */
+	(void)pipeline_process(a->pipeline, &info, &resource, NULL);
+	resource_unref(slot->resource);
+	slot->resource = resource;
 }
 
 static bool same_image(uint64_t one, uint64_t other)
@@ -468,11 +462,10 @@ static void slot_take_target(struct agent *a, struct agent_slot *slot,
 		memcpy(info->build_id, was.build_id, sizeof(info->build_id));
 		info->build_is_go = was.build_is_go;
 	}
-	if (slot->has_parent)
+	if (slot->resource)
 		memcpy(info->parent_service, was.parent_service, sizeof(info->parent_service));
 	else
-		/* Where nothing is kept, nobody asks for it, and nothing waits for it. */
-		slot->has_parent = !a->names_path || agent_targets_find_parent(a, info) || a->named;
+		agent_targets_find_parent(a, info);
 }
 
 /* The name may change by an exec, or by the environment. */

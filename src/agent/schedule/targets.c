@@ -577,20 +577,6 @@ static enum agent_delivery_verdict judge_urgent(const struct agent *a, struct de
 	return AGENT_DELIVERY_TAKE;
 }
 
-/* Whoever was examined before its parent. */
-static void parents_settle(struct agent *a)
-{
-	for (size_t i = 0; i < a->n_known; i++) {
-		struct agent_slot *slot = a->known[i].slot;
-
-		if (!slot || !slot->looked_ns || slot->has_parent)
-			continue;
-		(void)agent_targets_find_parent(a, &slot->target.info);
-		slot->has_parent = true;
-		agent_slot_relabel(a, slot);
-	}
-}
-
 /* What waited for the names may have another by now. */
 static void names_refresh(struct agent *a)
 {
@@ -621,10 +607,8 @@ void agent_targets_name(struct agent *a)
 
 		a->named = !slot || slot->looked_ns;
 	}
-	if (a->named) {
-		parents_settle(a);
+	if (a->named)
 		names_refresh(a);
-	}
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
@@ -636,8 +620,7 @@ static bool name_is_safe(struct agent *a, const struct delivery *d)
 
 	(void)pthread_mutex_lock(&a->lock);
 	slot = slot_find(a, d->resource ? &d->resource->process : &d->info.id);
-	safe = slot && slot->looked_ns && slot->has_parent &&
-	       slot->target.info.rank >= PROC_RANK_ROOT;
+	safe = slot && slot->looked_ns && slot->target.info.rank >= PROC_RANK_ROOT;
 	(void)pthread_mutex_unlock(&a->lock);
 	return safe;
 }
@@ -649,7 +632,7 @@ static int judge_unknown(struct agent *a, struct delivery *d)
 	if (d->info.id.pid == a->self.id.pid) {
 		d->info = a->self;
 	} else if (d->info.id.pid) {
-		(void)agent_targets_find_parent(a, &d->info);
+		agent_targets_find_parent(a, &d->info);
 		agent_runtime_describe("", d->info.exe, false, NULL, d->info.runtime,
 				       sizeof(d->info.runtime));
 	} else if (d->record->kind == RECORD_METRICS) {
