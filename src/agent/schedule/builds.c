@@ -89,36 +89,29 @@ static bool build_read(const struct proc_info *info, struct build_file *file)
 	return true;
 }
 
-void agent_builds_find(struct agent_builds *b, const struct agent_processes_ops *procs,
+bool agent_builds_find(struct agent_builds *b, const struct agent_processes_ops *procs,
 		       struct proc_info *info)
 {
 	_cleanup_close_ int path_fd = -1;
 	struct build_file file = {0};
+	bool is_new;
 	struct stat st;
 
 	info->build_id[0] = 0;
 	if (procs->executable(info->id.pid, &path_fd) < 0 || io_stat(path_fd, &st) < 0)
-		return;
+		return false;
 	file.key.dev = st.st_dev;
 	file.key.inode = st.st_ino;
 	file.key.size = (uint64_t)st.st_size;
 	file.key.modified = st.st_mtim;
 	file.key.changed = st.st_ctim;
-	if (!builds_recall(b, &file)) {
+	is_new = !builds_recall(b, &file);
+	if (is_new) {
 		if (!build_read(info, &file))
-			return;
+			return false;
 		builds_keep(b, &file);
 	}
 	memcpy(info->build_id, file.build_id, sizeof(info->build_id));
 	info->build_is_go = file.is_go;
-}
-
-uint64_t agent_builds_n_read(struct agent_builds *b)
-{
-	uint64_t n;
-
-	(void)pthread_mutex_lock(&b->lock);
-	n = b->n_read;
-	(void)pthread_mutex_unlock(&b->lock);
-	return n;
+	return is_new;
 }

@@ -14,8 +14,9 @@ struct agent_builds; /* for several threads at once */
 struct agent_builds *agent_builds_new(void); /* NULL: no memory */
 void agent_builds_free(struct agent_builds *builds);
 
-/* Sets build_id; "" if it cannot be read, or has none. May hang: for pool threads only. */
-void agent_builds_find(struct agent_builds *builds, const struct agent_processes_ops *procs,
+/*
+ * Sets build_id; "" if it cannot be read, or has none. True if the file had to be read for it. May
+ * hang: for pool threads only.
+ */
+bool agent_builds_find(struct agent_builds *builds, const struct agent_processes_ops *procs,
 		       struct proc_info *info);
-/* Files that were read so far. */
-uint64_t agent_builds_n_read(struct agent_builds *builds);

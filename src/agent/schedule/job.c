@@ -153,7 +153,7 @@ static void work_find_build(const struct agent *a, struct proc_info *info,
 		memcpy(info->build_id, was->build_id, sizeof(info->build_id));
 		info->build_is_go = was->build_is_go;
 	} else {
-		agent_builds_find(a->builds, a->procs, info);
+		(void)agent_builds_find(a->builds, a->procs, info);
 	}
 }
 

@@ -276,19 +276,17 @@ static void a_build_is_read_once_from_the_file_that_runs(void **state)
 	runs_by_now(&second);
 	/* By now the name leads to another file. */
 	copy_file("/bin/sh", path);
-	agent_builds_find(builds, &agent_processes_procfs, &first);
-	agent_builds_find(builds, &agent_processes_procfs, &second);
+	assert_true(agent_builds_find(builds, &agent_processes_procfs, &first));
+	assert_false(agent_builds_find(builds, &agent_processes_procfs, &second));
 	assert_string_equal(first.build_id, expected);
 	assert_string_equal(second.build_id, expected);
 	assert_false(first.build_is_go);
-	assert_int_equal(agent_builds_n_read(builds), 1);
 	stop(&first, inputs[0]);
 	first = run_file(path, &inputs[0]);
 	runs_by_now(&first);
-	agent_builds_find(builds, &agent_processes_procfs, &first);
+	assert_true(agent_builds_find(builds, &agent_processes_procfs, &first));
 	assert_true(first.build_id[0] && strcmp(first.build_id, expected) != 0);
-	assert_int_equal(agent_builds_n_read(builds), 2);
-	agent_builds_find(builds, &agent_processes_procfs, &gone);
+	assert_false(agent_builds_find(builds, &agent_processes_procfs, &gone));
 	assert_string_equal(gone.build_id, "");
 	stop(&first, inputs[0]);
 	stop(&second, inputs[1]);
