@@ -1086,7 +1086,7 @@ static void expect_keys(const char *from, const char *to, const char *path)
 		len -= 2;
 		/* Only where something is. */
 		if (strcmp(key, "damaged") == 0 || strcmp(key, "build_of") == 0 ||
-		    strcmp(key, "variants") == 0)
+		    strcmp(key, "variants") == 0 || strcmp(key, "suffixes") == 0)
 			continue;
 		(void)snprintf(wanted, sizeof(wanted), "\"%s\":", key);
 		if (!strstr(buf_cstr(&answer), wanted))
